@@ -12,6 +12,11 @@ from fairramp.core.scales import SCALES
 from fairramp.rule.file import GroupEntry, RampEntry, RuleFile
 from fairramp.rule.record import FitRecord
 
+STRATIFIED = {"properties": {"stratified": {"const": True}}}
+EACH, PROBABILITIES = (
+    {"properties": {"membership": {"const": name}}, "required": ["membership"]}
+    for name in ("each", "probabilities")
+)
 #: Constraints across fields, which types cannot express.
 RULES = [
     *(
@@ -27,21 +32,35 @@ RULES = [
         "else": {"properties": {"pooled": {"type": "null"}}},
     },
     {
-        "if": {"properties": {"stratified": {"const": True}}},
+        "if": {"anyOf": [STRATIFIED, EACH]},
         "then": {
             "properties": {
-                "target_rate": {"type": "null"},
                 "unseen_group": {"enum": ["error", "original"]},
                 "groups": {"items": {"properties": {"label": {"type": "array", "minItems": 2, "maxItems": 2}}}},
                 "record": {"properties": {"strata": {"type": "array"}}},
             }
         },
-        "else": {
+        "else": {"properties": {"record": {"properties": {"strata": {"type": "null"}}}}},
+    },
+    {
+        "if": {"anyOf": [STRATIFIED, EACH, {"properties": {"criterion": {"const": "equalized_odds"}}}]},
+        "then": {"properties": {"target_rate": {"type": "null"}}},
+        "else": {"properties": {"target_rate": {"type": "number"}}},
+    },
+    {
+        "if": {"anyOf": [EACH, PROBABILITIES]},
+        "then": {
             "properties": {
-                "target_rate": {"type": "number"},
-                "record": {"properties": {"strata": {"type": "null"}}},
+                "unseen_group": {"enum": ["error", "original"]},
+                "stratified": {"const": False},
+                "criterion": {"const": "parity"},
             }
         },
+    },
+    {
+        "if": EACH,
+        "then": {"properties": {"base": {"type": "object"}}, "required": ["base"]},
+        "else": {"properties": {"base": {"type": "null"}}},
     },
 ]
 RAMPS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import fairramp
-from fairramp import FairrampError, Ramp, Rule
+from fairramp import FairrampError, GroupProbabilities, Ramp, Rule
 from fairramp.core.ramps import OFFSETS
 from fairramp.data.columns import Columns
 
@@ -78,6 +78,53 @@ def rules():
     yield rule(two, (-0.875, 0.5), scale="real", cutoff=3.0, unseen_group="original", width=0, **lower)
     cells = (("north", "f"), ("north", "m"), ("south", "f"), ("south", "m"))
     yield rule(cells, (0.2, 0.4, 0.6, 0.8), stratified=True, target_rate=None, unseen_group="original")
+    soft, each = {"membership": "probabilities"}, {"membership": "each", "target_rate": None}
+    three = ("a", "b", None)
+    yield rule(three, (0.52, 0.4, 0.3217), width=0.05, cutoff=0.45, **soft)
+    yield Rule(two, (Ramp(0.6, 0.1), Ramp(0.3217, 0.1)), ramp="paper", scale="percent", cutoff=30.0, **soft)
+    yield rule(two, (-0.55, -0.3217), width=0.1, unseen_group="original", **lower, **soft)
+    yield rule(two, (0.5, 0.31), scale="logit", cutoff=0.25, width=0.02, **soft)
+    yield rule(two, (0.3217, 0.3217), width=0, ties=[0.25, 0.25], **soft)
+    pairs = (("sex", "f"), ("sex", "m"), ("unit", 1), ("unit", "1"), ("unit", None), ("level", True))
+    feet = (0.52, 0.4, 0.3217, 0.47, 0.41, 0.44)
+    yield rule(pairs, feet, width=0.05, base=Ramp.centered(0.45, 0.05), **each)
+    yield rule(
+        pairs, feet, width=0.1, base=Ramp.centered(0.43, 0.1), unseen_group="original", scale="percent", **each
+    )
+    risks = [-foot for foot in feet]
+    yield rule(pairs, risks, width=0.1, base=Ramp.centered(-0.5, 0.1), scale="real", cutoff=0.7, **lower, **each)
+    step = Ramp(0.5, 0.0, 0.25)
+    yield Rule(pairs, (step,) * 6, base=step, unseen_group="original", cutoff=0.6, **each)
+
+
+def people(one):
+    """What a row has for a group, and its ramp: for every group, and for one that the rule does not know."""
+    if one.membership == "known":
+        other = tuple("zz" for _ in one.groups[0]) if isinstance(one.groups[0], tuple) else "zz"
+        return [*zip(one.groups, one.ramps, strict=True), (other, one.pooled or one.ramps[0])]
+    if one.membership == "each":
+        known = [("f", 1, True), ("f", "1", True), ("m", None, True), ("m", 1, True)]
+        unknown = [("zz", 1, True), ("f", True, True), ("m", 1, None)]
+        shifts = {label: ramp.foot - one.base.foot for label, ramp in zip(one.groups, one.ramps, strict=True)}
+        names = ("sex", "unit", "level")
+        feet = [one.base.foot + sum(shifts[pair] for pair in zip(names, row, strict=True)) for row in known]
+        return [*((row, Ramp(foot, one.base.width)) for row, foot in zip(known, feet, strict=True))] + [
+            (row, one.base) for row in unknown
+        ]
+    rest = (0.0,) * (len(one.groups) - 2)
+    known = [
+        (1.0, 0.0),
+        (0.0, 1.0),
+        (0.5, 0.5),
+        (0.3, 0.7),
+        (0.1, 0.2) if rest else (0.9, 0.1),
+        (0.3333333, 0.6666667),
+    ]
+    known = [(*row, *(rest if sum(row) > 0.5 else (0.7,))) for row in known] + [(1.0000005, 0.0, *rest)]
+    unknown = [(0.5, 0.4, *rest), (1.2, -0.2, *rest), (0.5, None, *rest), (0.5, 0.500002, *rest)]
+    feet = np.array([ramp.foot for ramp in one.ramps])
+    mixed = [(row, Ramp(float(feet @ row), one.ramps[0].width)) for row in known]
+    return mixed + [(row, one.ramps[0]) for row in unknown]
 
 
 def scores_for(one, ramp, rng):
@@ -104,12 +151,16 @@ def decided(one, score, group, identifier):
     """One row with the library's probability and decision, or None for a row that it rejects."""
     strata = None
     columns = [group]
-    if one.stratified:
+    if one.membership == "probabilities":
+        columns = None  # made below, where they may be rejected
+    elif one.stratified:
         strata, columns = [group[0]], [group[1]]
     elif isinstance(group, tuple):
         columns = [[part] for part in group]
     row = {"score": score, "group": list(group) if isinstance(group, tuple) else group, "id": identifier}
     try:
+        if columns is None:
+            columns = GroupProbabilities(dict(enumerate([part] for part in group)), one.groups)
         p = one.probabilities([score], columns, strata)
         yes = one.decide([score], columns, strata=strata, ids=[identifier], key=KEY)
     except FairrampError:
@@ -123,8 +174,7 @@ def vectors():
     cases = []
     for one in rules():
         rows = []
-        other = tuple("zz" for _ in one.groups[0]) if isinstance(one.groups[0], tuple) else "zz"
-        for label, ramp in [*zip(one.groups, one.ramps, strict=True), (other, one.pooled or one.ramps[0])]:
+        for label, ramp in people(one):
             for score in scores_for(one, ramp, rng):
                 identifier = IDS[len(rows)] if len(rows) < len(IDS) else f"id {len(rows)}"
                 rows.append(decided(one, score, label, identifier))

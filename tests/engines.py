@@ -91,6 +91,8 @@ def _pandas_type(values):
 
 def _dask_column(column):
     """Column as Dask reads it from a file: integers with nulls stay integers, and nothing is an object."""
+    if pa.types.is_boolean(column.type) and column.null_count:
+        return pd.Series(column.to_pylist(), dtype="boolean")
     if pa.types.is_integer(column.type) and column.null_count:
         return pd.Series(column.to_pylist(), dtype="Int64")
     if pa.types.is_list(column.type):

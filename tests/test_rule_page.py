@@ -65,6 +65,11 @@ def fitted():
         "sgd": fit_rule(scores, groups, target_rate=0.4, solver=fairramp.SGD(epochs=2, random_state=0)),
         "strata": fit_rule(scores, groups, strata=within, unseen_group="original"),
         "widths": Rule(("A", "B"), widths, unseen_group="pooled", pooled=Ramp(0.4, 0.05)),
+        "odds": fit_rule(scores, groups, scores > 0.4, criterion="equalized_odds"),
+        "probabilities": fit_rule(
+            scores, fairramp.GroupProbabilities({"A": 0.8 - 0.6 * codes, "B": 0.2 + 0.6 * codes})
+        ),
+        "each": fit_rule(scores, columns, combine="each", unseen_group="original"),
         "binned": fairramp.fit_summary(fairramp.summarize(scores, groups)),
     }
 
@@ -90,6 +95,7 @@ ONLY_THE_READER = (
     "of a rule's record must be that of its",  # event and criterion
     'either a "target" or an "overall_rate"',
     'must include "selection" and those of its "event"',
+    "must have the same positive width",
     r"integer.* got \d+\.0\.$",  # schemas accept these as integers
 )
 VALUES = [
@@ -178,7 +184,7 @@ def reader_says(content):
     return None
 
 
-@pytest.mark.parametrize("name", ["plain", "strata", "sgd"])
+@pytest.mark.parametrize("name", ["plain", "strata", "sgd", "probabilities", "each"])
 def test_schema_and_reader_reject_the_same_files_except_as_documented(name):
     counts = {"both": 0, "reader alone": 0, "neither": 0}
     original = json.loads(FITTED[name].to_json())

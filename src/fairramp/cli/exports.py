@@ -13,7 +13,9 @@ from fairramp.cli.library import is_whole
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
+from fairramp.data.columns import blank_columns
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
+from fairramp.deploy.plan import labels_by_column
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.rule import Rule
 
@@ -84,7 +86,8 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
     match to:
         case "sql":
             write_text(output, rule.to_sql(**given), "the rule")
-            blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
+            names = ("score", "group", "strata", "id", "group_probability")
+            blank = blank_columns(labels_by_column(rule, rule.reading(*map(given.get, names))))
             return (
                 ["Empty strings are a group of this rule, but NULL is not: load empty cells as empty strings."]
                 if blank

@@ -63,10 +63,6 @@ class Columns:
         values = map(list, zip(*(label_parts(label, self.strata is not None) for label in groups), strict=True))
         return list(zip(self.grouped, values, strict=True))
 
-    def blank(self, groups: Iterable[Label]) -> list[str]:
-        """Columns where a label is the empty string and none is missing; files often confuse the two."""
-        return [name for name, known in self.labels(groups) if "" in known and None not in known]
-
     def renamed(self, names: dict[str, str]) -> "Columns":
         """A copy with columns renamed."""
         return replace(
@@ -77,6 +73,11 @@ class Columns:
             id=None if self.id is None else names[self.id],
             probabilities=self.probabilities and tuple(names[name] for name in self.probabilities),
         )
+
+
+def blank_columns(labels: Iterable[tuple[str, list[Any]]]) -> list[str]:
+    """Columns where a label is the empty string and none is missing; files often confuse the two."""
+    return [name for name, known in labels if "" in known and None not in known]
 
 
 def column_name(role: str, name: Any) -> str:

@@ -1,12 +1,15 @@
 """A lazy table as a fit reads it: short column names, checked values, and its groups.
 
-    table       the user's columns         →  x for the score, g0, g1, … for the group, w the weight, y the label
+    table       the user's columns         →  x for the score, g0, g1, … for the group, w the weight, y the label,
+                                              q0, q1, … for the group probabilities
     profile     one pass, sums per group   →  the groups, their rows and weights, or an error
 
 Only these sums are loaded into Python. A comparison with null is null and one with NaN is false, so invalid rows
 are found by counting the valid ones.
 """
 
+from functools import reduce
+from operator import add, and_
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -18,6 +21,7 @@ from fairramp.core.scales import Scale
 from fairramp.data import engines
 from fairramp.data.arrays import TWO_CLASSES, no_weight
 from fairramp.data.columns import Columns
+from fairramp.data.probable import PER_ROW, SUM_TOLERANCE
 from fairramp.data.rows import refusal
 from fairramp.errors import InputError
 
@@ -48,10 +52,16 @@ class LazyTable:
     ) -> None:
         frame, plain = engines.engine_of(frame).plain_names(frame)
         schema = frame.collect_schema()
-        numbers = {"x": ("scores", columns.score), "w": ("sample_weight", weight), "y": ("labels", label)}
+        numbers: dict[str, tuple[str, str | None]] = {
+            "x": ("scores", columns.score),
+            "w": ("sample_weight", weight),
+            "y": ("labels", label),
+        }
         self.keys = [f"g{i}" for i in range(len(columns.grouped))]
         self.n_strata, self.by_label = len(columns.strata or ()), by_label
         self.weighted = weight is not None
+        shares = {f"q{i}": ("group_probabilities", name) for i, name in enumerate(columns.probabilities or ())}
+        numbers, self.shares = numbers | shares, [*shares]
         self.rows = frame.select(
             **{
                 short: _number(schema, plain[name], argument)
@@ -63,14 +73,7 @@ class LazyTable:
                 for key, name in zip(self.keys, columns.grouped, strict=True)
             },
             **({} if columns.id is None else {"has_id": ~nw.col(plain[columns.id]).is_null()}),
-            **{
-                f"q{k}": _number(schema, plain[name], "group_probabilities")
-                for k, name in enumerate(columns.probabilities or ())
-            },
         )
-        if not self.keys:  # everyone is one group
-            self.keys = ["g0"]
-            self.rows = self.rows.with_columns(g0=nw.lit(0))
         if by_label:
             self.keys.append("event")
             self.rows = self.rows.with_columns(event=(nw.col("y") == 1).cast(nw.Int64))
@@ -136,6 +139,8 @@ class Profile(NamedTuple):
                 scale.crowded(x) & (w > 0) if table.weighted else scale.crowded(x),
             ),
         }
+        if table.shares:
+            checks |= _share_checks([nw.col(share) for share in table.shares])
         present = table.rows.collect_schema().names()
         counted = {name: holds for name, (column, holds) in checks.items() if column in present}
         weights = {"positive": nw.when(w > 0).then(w)} if table.weighted else {}
@@ -146,7 +151,7 @@ class Profile(NamedTuple):
             **weights, **{name: holds.cast(nw.Int64) for name, holds in counted.items()}
         )
         sums = [nw.len().alias("n"), *(nw.col(name).sum() for name in counted), *ends]
-        found = table.fetch(rows.group_by(*table.keys).agg(*sums))
+        found = table.fetch(rows.group_by(*table.keys).agg(*sums) if table.keys else rows.select(*sums))
         counts = {name: np.nan_to_num(found[name]).astype(np.intp) for name in ("n", *counted)}
         total = {name: int(values.sum()) for name, values in counts.items()}
         n_rows = total["n"]
@@ -158,11 +163,13 @@ class Profile(NamedTuple):
             ("has_id", "ids", "must be strings or integers, got null", "give every row a unique id"),
             ("zero_one", "labels", "must be 0 or 1, got other values", TWO_CLASSES),
             ("weighs", "sample_weight", "must be finite and not negative, got other values", None),
+            ("likely", "group_probabilities", "must be numbers between 0 and 1, got other values", None),
+            ("whole", "group_probabilities", "must sum to 1 in every row, got other sums", PER_ROW),
         ):
             if total.get(name, n_rows) < n_rows:
                 raise _bad_rows(argument, rule, n_rows - total[name], remedy)
 
-        keys = list(zip(*(found[key] for key in table.keys), strict=True))
+        keys = list(zip(*(found[key] for key in table.keys), strict=True)) or [()]
         labels = [table.label_of(key) for key in keys]
         order = sorted(range(len(keys)), key=lambda i: label_key(labels[i]))
         if table.by_label:  # a group may have rows of weight 0 only for one label
@@ -179,6 +186,13 @@ class Profile(NamedTuple):
             has_zeros=bool(n_counted.sum() < n_rows),
             saturated=total.get("tied", 0),
         )
+
+
+def _share_checks(shares: list[Any]) -> dict[str, tuple[str, Any]]:
+    """Whether the group probabilities of a row are valid: each of them, and their sum."""
+    likely = reduce(and_, ((share >= 0) & (share <= 1 + SUM_TOLERANCE) for share in shares))
+    excess = reduce(add, shares) - 1.0
+    return {"likely": ("q0", likely), "whole": ("q0", (excess >= -SUM_TOLERANCE) & (excess <= SUM_TOLERANCE))}
 
 
 def _number(schema: Any, name: str, argument: str) -> Any:

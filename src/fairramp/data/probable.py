@@ -16,6 +16,8 @@ from fairramp.errors import InputError
 
 #: Largest difference from 1 of the probabilities of one row, which may be rounded.
 SUM_TOLERANCE = 1e-6
+#: What to do about other sums.
+PER_ROW = "divide each row by its sum, or add a column for the remaining people"
 
 
 class GroupProbabilities:
@@ -85,7 +87,7 @@ class GroupProbabilities:
             raise InputError(
                 "must sum to 1 in every row, got {total:.9g} in row {row}",
                 argument="group_probabilities",
-                remedy="divide each row by its sum, or add a column for the remaining people",
+                remedy=PER_ROW,
                 total=float(total[row]),
                 row=row,
             )

@@ -31,7 +31,7 @@ def apply(
 ) -> Any:
     """Return a table with a column `probability` and, with `id` and `key`, a column `decision`; see `Rule.apply`.
 
-    `names` holds the column names `score`, `group` and `strata`.
+    `names` holds the column names `score`, `group`, `strata` and `group_probability`.
     """
     table, give = open_table(frame)
     columns = rule.reading(id=id, **names)
@@ -45,7 +45,8 @@ def apply(
         if id is not None:
             _check_id_type(table.collect_schema()[id])
         profile = Profile.of(LazyTable(table, columns), rule.meaning)
-        rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # raises on unseen groups
+        if columns.grouped:
+            rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # raises on unseen groups
     step = memory.apply if engine is None else STEPS[engine.name]
     return give(nw.from_native(step(rule, table, columns, key, new)))
 

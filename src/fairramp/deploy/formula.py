@@ -9,19 +9,26 @@
     decision = 1 if draw < probability, else 0
     draw     = first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), as a number, / 2^52
 
+If a rule mixes ramps, the foot is an expression as well, and the width a number:
+
+    center + (q_1 · shift_1 + q_2 · shift_2 + …)                     q_k         group probabilities, checked
+    base + (shift of a value + shift of a value + …)                 NULL for a value that the rule does not know
+
 `Rule.apply` uses the same SQL on DuckDB and Spark. CASE is used throughout, because GREATEST and LEAST skip NULL
 and would select a person whose score is missing. Most databases sort NaN above all numbers, so the range is
 checked first. The comparison with the width comes before the division, so that the division cannot overflow.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fairramp.core.labels import Label, label_parts
 from fairramp.core.ramps import Ramp
 from fairramp.data.columns import Columns
+from fairramp.data.probable import SUM_TOLERANCE
 from fairramp.deploy.dialects import Dialect, identifier, literal, without_nan
-from fairramp.deploy.plan import Numbers
+from fairramp.deploy.plan import Mixture, Numbers
 from fairramp.rule.rule import Rule
 
 #: Up to this many groups are compared one by one; more are looked up.
@@ -45,6 +52,63 @@ def decision(probability: str, key: str, id_text: str, dialect: Dialect) -> str:
     )
 
 
+class Lookup(NamedTuple):
+    """Numbers that depend on a row's labels.
+
+    Attributes
+    ----------
+    columns : sequence of str
+        Names of the columns or, in a formula, expressions of the type of the labels.
+    labels : sequence of tuple
+        What the columns can hold: one value per column.
+    numbers : dict of lists
+        Numbers of each label, by name.
+    ramps : sequence of Ramp
+        The ramp of each label, unless ramps are mixed.
+    """
+
+    columns: Sequence[str]
+    labels: Sequence[tuple[Any, ...]]
+    numbers: Mapping[str, Sequence[float]]
+    ramps: Sequence[Ramp] = ()
+
+    def holding(self, columns: Sequence[str], labels: Sequence[tuple[Any, ...]]) -> "Lookup":
+        """With expressions for the columns, and without labels that are NaN because no column can hold them."""
+        which = [i for i, parts in enumerate(labels) if all(part == part for part in parts)]
+        return Lookup(
+            columns,
+            [labels[i] for i in which],
+            {name: [numbers[i] for i in which] for name, numbers in self.numbers.items()},
+            [self.ramps[i] for i in which] if self.ramps else (),
+        )
+
+    def conditions(self, dialect: Dialect) -> list[str]:
+        """Whether a row has a label, for each of the labels."""
+        return [
+            " AND ".join(
+                f"{column} IS NULL" if part is None else f"{column} = {literal(part, dialect)}"
+                for column, part in zip(self.columns, label, strict=True)
+            )
+            for label in self.labels
+        ]
+
+
+def lookups_of(rule: Rule, columns: Columns) -> list[Lookup]:
+    """What a rule looks up: the ramp of the group or, for "each", the shift of every attribute's value."""
+    if rule.mixes:
+        mixture = Mixture.of(rule)
+        each = zip(columns.grouped, mixture.values, mixture.shifts, strict=False)  # no values for "probabilities"
+        return [Lookup([name], [(value,) for value in values], {"shift": by}) for name, values, by in each]
+    numbers = [Numbers.of(rule, ramp)._asdict() for ramp in rule.ramps]
+    widths = {found["width"] for found in numbers}
+    # No width if all have the same, no step columns if none is a step.
+    slope = ("foot", "width") if len(widths) > 1 else ("foot",) if widths != {0.0} else ()
+    names = slope + (("low", "high", "tie") if 0.0 in widths else ())
+    labels = [label_parts(label, rule.stratified) for label in rule.groups]
+    found = {name: [each[name] for each in numbers] for name in names}
+    return [Lookup(columns.grouped, labels, found, rule.ramps)]
+
+
 class Formula(NamedTuple):
     """A rule's arithmetic on expressions.
 
@@ -56,38 +120,40 @@ class Formula(NamedTuple):
         The score, as an expression of type double.
     dialect : Dialect
         The SQL dialect.
-    columns : sequence of str
-        The group columns, as expressions of the type of the labels.
-    labels : sequence of tuple
-        The groups that the columns can hold: one value per column.
-    ramps : sequence of Ramp
-        The ramps of these groups.
+    lookups : sequence of Lookup
+        Numbers that depend on the row's labels.
+    chances : sequence of str
+        The group probabilities, as expressions of type double, in the order of the rule's groups.
     """
 
     rule: Rule
     score: str
     dialect: Dialect
-    columns: Sequence[str]
-    labels: Sequence[tuple[Any, ...]]
-    ramps: Sequence[Ramp]
+    lookups: Sequence[Lookup]
+    chances: Sequence[str] = ()
 
     def guarded(self, body: str, also: str = "") -> str:
-        """The body if the score is valid, NULL otherwise."""
+        """The body if the score and any group probabilities are valid, NULL otherwise."""
         low, high = self.rule.meaning.finite_range
-        valid = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
-        return f"CASE WHEN {also}{valid} THEN\n  {body}\nEND"
+        valid = [f"{self.score} >= {self._number(low)}", f"{self.score} <= {self._number(high)}"]
+        if self.chances:
+            zero, one, most, off = map(self._number, (0.0, 1.0, 1.0 + SUM_TOLERANCE, SUM_TOLERANCE))
+            valid += [f"{chance} >= {zero} AND {chance} <= {most}" for chance in self.chances]
+            excess = f"{' + '.join(self.chances)} - {one}"
+            valid += [f"{excess} >= {self._number(-SUM_TOLERANCE)}", f"{excess} <= {off}"]
+        conditions = "\n  AND ".join(valid)
+        return f"CASE WHEN {also}{conditions} THEN\n  {body}\nEND"
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns of the table of ramps: no width if all have the same, no step columns if none is a step."""
-        widths = {Numbers.of(self.rule, ramp).width for ramp in self.rule.ramps}
-        slope = ("foot", "width") if len(widths) > 1 else ("foot",) if widths != {0.0} else ()
-        return slope + (("low", "high", "tie") if 0.0 in widths else ())
+    def body(self, found: Sequence[Sequence[str] | None]) -> str:
+        """The probability for a valid score.
 
-    def numbers(self) -> dict[str, list[float]]:
-        """The columns of a table of the rule's ramps."""
-        found = [Numbers.of(self.rule, ramp)._asdict() for ramp in self.ramps]
-        return {name: [numbers[name] for numbers in found] for name in self.names}
+        `found` has, for each of the `lookups`, the columns that hold its numbers, or NULL for unseen labels; or
+        None to compare the labels one by one.
+        """
+        if self.rule.mixes:
+            return self._mixed(found)
+        (columns,) = found
+        return self._compared() if columns is None else self._joined(columns)
 
     def on_ramp(self, ramp: Ramp) -> str:
         """The probability on one ramp, for a valid score."""
@@ -118,30 +184,56 @@ class Formula(NamedTuple):
         cutoff, no, yes = map(self._number, (self.rule.own_cutoff, 0.0, 1.0))
         return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
 
-    def compared(self) -> str:
+    def _compared(self) -> str:
         """The probability for a few groups, compared one by one."""
-        cases = [
-            f"WHEN {self._is(label)} THEN {self.on_ramp(ramp)}"
-            for label, ramp in zip(self.labels, self.ramps, strict=True)
-        ]
+        (lookup,) = self.lookups
+        pairs = zip(lookup.conditions(self.dialect), lookup.ramps, strict=True)
+        cases = [f"WHEN {condition} THEN {self.on_ramp(ramp)}" for condition, ramp in pairs]
         otherwise = self.otherwise()
         return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END" if cases else otherwise
 
-    def joined(self, columns: Sequence[str]) -> str:
-        """The probability for many groups; `columns` hold their `numbers`, or NULL for an unseen group."""
+    def _joined(self, columns: Sequence[str]) -> str:
+        """The probability for many groups; `columns` hold their numbers, or NULL for an unseen group."""
         width = Numbers.of(self.rule, self.rule.ramps[0]).width
-        numbers = {"width": self._number(width)} | dict(zip(self.names, columns, strict=True))
+        names = self.lookups[0].numbers
+        numbers = {"width": self._number(width)} | dict(zip(names, columns, strict=True))
         slope = self._slope(numbers) if "foot" in numbers else ""
         step = self._step(numbers) if "low" in numbers else ""
         either = f"CASE WHEN {numbers['width']} > {self._number(0.0)} THEN {slope}\n    ELSE {step} END"
         known = either if slope and step else slope or step
         return f"CASE\n    WHEN {columns[0]} IS NULL THEN {self.otherwise()}\n    ELSE {known}\n  END"
 
-    def _is(self, label: tuple[Any, ...]) -> str:
-        return " AND ".join(
-            f"{column} IS NULL" if part is None else f"{column} = {literal(part, self.dialect)}"
-            for column, part in zip(self.columns, label, strict=True)
-        )
+    def _mixed(self, found: Sequence[Sequence[str] | None]) -> str:
+        """The probability on a mixture of ramps."""
+        mixture = Mixture.of(self.rule)
+        ramp, each = mixture.ramp, self.rule.membership == "each"
+        shifts = [
+            self._shift(lookup) if columns is None else columns[0]
+            for lookup, columns in zip(self.lookups, found, strict=True)
+        ] or self._weighted(mixture.shifts[0])
+        known = self.on_ramp(ramp)
+        if shifts and 0 < ramp.width < math.inf:
+            foot = f"({self._number(ramp.foot)} + ({' + '.join(shifts)}))"
+            known = self._slope({"foot": foot, "width": self._number(ramp.width)})
+        if not each:
+            return known
+        unseen = f"{' + '.join(shifts)} IS NULL"
+        return f"CASE\n    WHEN {unseen} THEN {self.otherwise()}\n    ELSE {known}\n  END"
+
+    def _shift(self, lookup: Lookup) -> str:
+        """The shift of a row's value, compared with a few values one by one; NULL for an unseen value."""
+        pairs = zip(lookup.conditions(self.dialect), lookup.numbers["shift"], strict=True)
+        cases = [f"WHEN {condition} THEN {self._number(shift)}" for condition, shift in pairs]
+        nothing = f"CAST(NULL AS {self.dialect.double})"
+        return f"CASE {' '.join(cases)} END" if cases else nothing
+
+    def _weighted(self, shifts: Sequence[float]) -> list[str]:
+        """Each group's shift, multiplied by the group's probability; without shifts of 0."""
+        pairs = [(q, self._number(shift)) for q, shift in zip(self.chances, shifts, strict=True) if shift]
+        if not self.dialect.range_fails:
+            return [f"{q} * {shift}" for q, shift in pairs]
+        zero, least = self._number(0.0), self._number(1e-300)  # underflow is an error in PostgreSQL
+        return [f"CASE WHEN {q} < {least} THEN {zero} ELSE {q} * {shift} END" for q, shift in pairs]
 
     def _number(self, value: float) -> str:
         return literal(value, self.dialect)
@@ -186,24 +278,22 @@ def formula_of(
     are compared only with groups that they can hold. `held` converts a label to the engine's value in a column of
     some type, or to NaN if the column cannot hold it.
     """
-    types = [schema[name] for name in columns.grouped]
 
-    def parts_of(label: Label) -> tuple[Any, ...]:
-        return tuple(
-            None if part is None else held(part, dtype) if type(part) is kind_of(dtype) else float("nan")
-            for part, dtype in zip(label_parts(label, rule.stratified), types, strict=True)
+    def held_by(part: Label, dtype: Any) -> Any:
+        return None if part is None else held(part, dtype) if type(part) is kind_of(dtype) else float("nan")
+
+    def typed(lookup: Lookup) -> Lookup:
+        types = [schema[name] for name in lookup.columns]
+        return lookup.holding(
+            [_compared(identifier(name, dialect), schema[name], dialect) for name in lookup.columns],
+            [tuple(map(held_by, label, types)) for label in lookup.labels],
         )
 
-    cells = zip(map(parts_of, rule.groups), rule.ramps, strict=True)
-    known = [(parts, ramp) for parts, ramp in cells if all(part == part for part in parts)]
-    return Formula(
-        rule,
-        f"CAST({identifier(columns.score or '', dialect)} AS DOUBLE)",
-        dialect,
-        [_compared(identifier(name, dialect), schema[name], dialect) for name in columns.grouped],
-        [parts for parts, _ in known],
-        [ramp for _, ramp in known],
+    score, *chances = (
+        f"CAST({identifier(name or '', dialect)} AS DOUBLE)"
+        for name in (columns.score, *(columns.probabilities or ()))
     )
+    return Formula(rule, score, dialect, [typed(lookup) for lookup in lookups_of(rule, columns)], chances)
 
 
 def _compared(column: str, dtype: Any, dialect: Dialect) -> str:

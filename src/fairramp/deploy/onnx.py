@@ -7,6 +7,9 @@ Tensors have no nulls and a graph cannot raise errors, so rows that `Rule.probab
 probability NaN and the decision −1: rows whose score is NaN, infinite or out of range, and rows of an unseen
 group under the policy "error". A row that needs a draw also gets −1 if its `u` is not in [0, 1).
 
+A rule by group probabilities has one input `group_probability` of shape (rows, K) instead of groups, with one
+column per group in the order of the rule; invalid probabilities get NaN and −1.
+
 `onnx_nodes` makes the nodes. Three things are read from a classifier: which column of which output holds the
 scores, which names are taken, and which operator versions it uses. If any of these is ambiguous, an error says
 what to pass; nothing is guessed.
@@ -23,8 +26,8 @@ import numpy as np
 
 from fairramp._version import __version__
 from fairramp.core.checks import check_option
-from fairramp.core.labels import label_parts
-from fairramp.data.columns import Columns
+from fairramp.core.labels import label_parts, show_label
+from fairramp.data.columns import Columns, column_name
 from fairramp.data.files import write_bytes
 from fairramp.deploy.onnx_nodes import (
     ML,
@@ -36,6 +39,7 @@ from fairramp.deploy.onnx_nodes import (
     load_onnx,
     tensor_info,
 )
+from fairramp.deploy.plan import labels_by_column
 from fairramp.errors import FairrampError, InputError
 from fairramp.rule.rule import Rule
 
@@ -53,6 +57,7 @@ def to_onnx(
     score: str | None = None,
     group: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
+    group_probability: str | None = None,
     score_type: str = "float64",
     missing: Any = None,
     prefix: str = "",
@@ -70,6 +75,9 @@ def to_onnx(
         or −1 for an undecided row.
     score, group, strata : str or list of str, optional
         Names of the inputs. By default the column names of the fit, or score, group and stratum if it had none.
+    group_probability : str, default "group_probability"
+        For a rule by group probabilities, name of the input that holds them: float64, one column per group in the
+        order of `rule.groups`, which the metadata lists.
     score_type : {"float64", "float32"}
         Type of the score input; all arithmetic is in double precision.
     missing : str, int or dict of those by input, optional
@@ -93,10 +101,10 @@ def to_onnx(
     onnx = load_onnx()
     types = {"float64": onnx.TensorProto.DOUBLE, "float32": onnx.TensorProto.FLOAT}
     check_option("score_type", score_type, types)
-    named = _named(rule, score, group, strata)
+    named, shares = _named(rule, score, group, strata), _shares(rule, group_probability)
     columns, name = inputs_of(rule, named, missing), str(named.score)
-    _check_distinct([name, *(column.name for column in columns)])
-    part = RuleNodes(rule, columns, decisions, prefix, {name})
+    _check_distinct([name, *(column.name for column in columns), *([shares] if shares else [])])
+    part = RuleNodes(rule, columns, decisions, prefix, {name}, shares=shares)
     versions = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(ML, ML_OPSET)]
     model = onnx.helper.make_model(
         onnx.helper.make_graph([], "fairramp", [tensor_info(name, types[score_type])], []),
@@ -119,6 +127,7 @@ def append_to(
     column: int | None = None,
     group: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
+    group_probability: str | None = None,
     missing: Any = None,
     prefix: str = "",
 ) -> "ModelProto":
@@ -143,7 +152,7 @@ def append_to(
         Name of the output that holds the scores; required if there are several candidates.
     column : int, optional
         Column of that output. By default the second if there are two.
-    group, strata, missing, prefix
+    group, strata, group_probability, missing, prefix
         As in `to_onnx`.
 
     Returns
@@ -171,6 +180,13 @@ def append_to(
     inputs = {tensor.name: tensor for tensor in joined.graph.input}
     columns, taken = inputs_of(rule, _named(rule, found.name, group, strata), missing), _names_in(joined.graph)
     _check_distinct([column_in.name for column_in in columns])
+    shares = _shares(rule, group_probability)
+    if shares in taken:
+        raise InputError(
+            "The model already uses the name {name!r}",
+            remedy="pass another name as {group_probability}",
+            name=shares,
+        )
     for name, kind, _ in columns:
         if name in taken and name not in inputs:
             raise InputError(
@@ -184,7 +200,7 @@ def append_to(
                 remedy="pass another name as {group} to add a separate input",
                 name=name,
             )
-    part = RuleNodes(rule, columns, decisions, prefix, taken, rounded=True)
+    part = RuleNodes(rule, columns, decisions, prefix, taken, rounded=True, shares=shares)
     part.add_to(joined, _one_column(found, column, rule, part))
     return _finished(joined, part, f"output {found.name} of the classifier", path)
 
@@ -199,19 +215,32 @@ def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[s
     >>> labels_by_input(rule, group=["sex", "unit"])
     {'sex': ['f', None], 'unit': [1, 2]}
     """
-    pairs = _named(rule, "", group, strata).labels(rule.groups)
+    pairs = labels_by_column(rule, _named(rule, "", group, strata))
     _check_distinct([name for name, _ in pairs])
     return dict(pairs)
 
 
 def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
     """Names of the inputs: as given, as in the fit, or score, group and stratum."""
-    first = rule.groups[0]
+    if rule.membership == "probabilities":
+        if group is not None:
+            raise InputError("This rule does not use {group} but group probabilities; remove it")
+        return Columns("score").given(rule.columns.score).given(score)
+    first = rule.groups[0] if not rule.mixes else tuple(name for name, _ in rule.attributes)
     outer, inner = first if rule.stratified and isinstance(first, tuple) else (None, first)
     plain = Columns("score", _numbered("group", inner), _numbered("stratum", outer) if rule.stratified else None)
     known = rule.columns
     named = plain.given(known.score, known.groups, known.strata).given(score, group, strata)
     return rule.reading(named.score, named.groups, named.strata)
+
+
+def _shares(rule: Rule, name: str | None) -> str | None:
+    """Name of the input with the group probabilities, if the rule uses them."""
+    if rule.membership == "probabilities":
+        return "group_probability" if name is None else column_name("group_probability", name)
+    if name is not None:
+        raise InputError("This rule uses {group} and no {group_probability}; remove it")
+    return None
 
 
 def _check_distinct(names: list[str]) -> None:
@@ -230,7 +259,11 @@ def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "M
     rule = part.rule
     said = {
         "score": f"{score}, on the scale {rule.scale}{'' if rule.higher_is_better else ', lower is better'}",
-        "group": [column.name for column in part.columns],
+        **(
+            {"group_probability": part.shares, "groups": [show_label(label) for label in rule.groups]}
+            if part.shares
+            else {"group": [column.name for column in part.columns]}
+        ),
         **({"u": f"{part.u}: fairramp.draws(ids, key), float64"} if part.u else {}),
     }
     if any(prop.key == "fairramp.rule" for prop in model.metadata_props):

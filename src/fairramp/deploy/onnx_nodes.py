@@ -4,6 +4,9 @@
     score ─ Cast ─ x ───────────────────────────────────┴ Sub ─ Div ─ Where ─ chance ┐
     u ───────────────────────────────────────────────────────────────────────────────┴ Less ─ Where ─ decision
 
+If the rule mixes ramps, a shift is added to the foot: the sum of the shifts of a row's values, or of the groups'
+shifts multiplied by the row's group probabilities. The code is 0, or 1 for a row without a shift.
+
 An unseen label has its own code after all groups; −1 would select the last group's ramp. Columns of different
 lengths are an error and are not broadcast. The arithmetic is written below as one operator per line.
 """
@@ -19,7 +22,8 @@ import numpy as np
 from fairramp.core.checks import library
 from fairramp.core.scales import ROUNDING
 from fairramp.data.columns import Columns, prefixed
-from fairramp.deploy.plan import Plan, label_type
+from fairramp.data.probable import SUM_TOLERANCE
+from fairramp.deploy.plan import Mixture, Plan, label_type, labels_by_column
 from fairramp.errors import InputError, installing
 from fairramp.rule.rule import Rule
 
@@ -69,7 +73,8 @@ _POSITION = {
 }
 #: Without Clip, whose result for NaN depends on the runtime.
 _SLOPE = """
-    foot = Gather(feet, code)
+    base = Gather(feet, code)
+    foot = {foot}
     width = Gather(widths, code)
     rise = Sub(x, foot)
     height = Div(rise, width)
@@ -94,6 +99,20 @@ _STEP = """
     steps = Equal(wide, zero)
     chance = Where(steps, step, slope)
 """
+#: A missing probability is NaN, and so is then the sum.
+_SHARES = """
+    from_zero = GreaterOrEqual(shares, zero)
+    to_one = LessOrEqual(shares, most)
+    likely = And(from_zero, to_one)
+    sound = Where(likely, shares, nan)
+    total = ReduceSum(sound, last)
+    excess = Sub(total, one)
+    off = Abs(excess)
+    whole = LessOrEqual(off, tolerance)
+    weighted = Mul(sound, shifts)
+    shift = ReduceSum(weighted, last)
+    invalid = Not(whole)
+"""
 _DECISION = """
     from_zero = GreaterOrEqual(u, zero)
     below_one = Less(u, one)
@@ -117,9 +136,17 @@ class Input(NamedTuple):
     type: int
     keys: list[Any]
 
+    @property
+    def places(self) -> dict[Any, int]:
+        """The code of each value."""
+        return {key: i for i, key in enumerate(dict.fromkeys(self.keys))}
+
 
 class RuleNodes:
-    """The nodes of a rule; with `rounded`, scores that rounding put just out of range are accepted."""
+    """The nodes of a rule; with `rounded`, scores that rounding put just out of range are accepted.
+
+    `shares` is the name of the input with the group probabilities, for a rule that uses them.
+    """
 
     def __init__(
         self,
@@ -129,12 +156,13 @@ class RuleNodes:
         prefix: str,
         taken: set[str],
         rounded: bool = False,
+        shares: str | None = None,
     ) -> None:
-        self.rule, self.columns, self.rounded = rule, columns, rounded
+        self.rule, self.columns, self.rounded, self.shares = rule, columns, rounded, shares
         u, *outputs = prefixed(prefix, ("u", "probability", "decision"))
         self.u = u if decisions else None
         self.outputs = outputs if decisions else outputs[:1]
-        taken = taken | {column.name for column in columns}
+        taken = taken | {column.name for column in columns} | {shares or ""}
         for name in [u, *outputs] if decisions else self.outputs:
             if name in taken:
                 raise InputError("The model already uses the name {name!r}", remedy="pass {prefix}", name=name)
@@ -159,12 +187,18 @@ class RuleNodes:
         self.constants.append(load_onnx().numpy_helper.from_array(np.asarray(value), name))
         return name
 
-    def compute(self, lines: str, names: dict[str, str], constants: Mapping[str, Any]) -> dict[str, str]:
-        """Add one node per line `name = Operator(input, …)` and return the names of all results."""
+    def compute(
+        self, lines: str, names: dict[str, str], constants: Mapping[str, Any], **attributes: dict[str, Any]
+    ) -> dict[str, str]:
+        """Add one node per line `name = Operator(input, …)` and return the names of all results.
+
+        `attributes` are those of all nodes of an operator.
+        """
         for what, operator_, given in re.findall(r"(\w+) = (\w+)\((.*)\)", lines):
             inputs = given.split(", ")
             names |= {name: self.constant(constants[name]) for name in inputs if name not in names}
-            names[what] = self.node(operator_, *(names[name] for name in inputs))
+            given_names = (names[name] for name in inputs)
+            names[what] = self.node(operator_, *given_names, **attributes.get(operator_, {}))
         return names
 
     def add_to(self, model: Any, score: str) -> None:
@@ -172,16 +206,48 @@ class RuleNodes:
         types, graph = load_onnx().TensorProto, model.graph
         raw = self.node("Reshape", score, self.constant(np.array([-1], dtype=np.int64)))
         shape = self.node("Shape", raw)
-        chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), self._code(shape))
-        inputs = {column.name: column.type for column in self.columns}
+        chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), **self._membership(shape))
+        inputs = [tensor_info(column.name, column.type) for column in self.columns]
+        if self.shares is not None:
+            inputs.append(tensor_info(self.shares, types.DOUBLE, len(self.rule.groups)))
         if self.u is not None:
             self._decision(chance, self.node("Reshape", self.u, shape))
-            inputs[self.u] = types.DOUBLE
+            inputs.append(tensor_info(self.u, types.DOUBLE))
         known = {tensor.name for tensor in graph.input}
-        graph.input.extend(tensor_info(name, kind) for name, kind in inputs.items() if name not in known)
+        graph.input.extend(tensor for tensor in inputs if tensor.name not in known)
         graph.output.extend(map(tensor_info, self.outputs, (types.DOUBLE, types.INT8)))
         graph.node.extend(self.nodes)
         graph.initializer.extend(self.constants)
+
+    def _membership(self, shape: str) -> dict[str, str]:
+        """The code of each row's numbers and, if the rule mixes ramps, the shift of its foot."""
+        if self.shares is not None:
+            return self._weighted(self.shares, shape)
+        return self._added(shape) if self.rule.mixes else {"code": self._code(shape)}
+
+    def _weighted(self, shares: str, shape: str) -> dict[str, str]:
+        """The mean of the groups' shifts, weighted by their probabilities."""
+        (shifts,) = Mixture.of(self.rule).shifts
+        width = self.constant(np.array([len(shifts)], dtype=np.int64))
+        rows = self.node("Reshape", shares, self.node("Concat", shape, width, axis=0))
+        constants = {
+            **{"zero": 0.0, "one": 1.0, "most": 1.0 + SUM_TOLERANCE, "tolerance": SUM_TOLERANCE, "nan": np.nan},
+            **{"shifts": np.array(shifts), "last": np.array([1], dtype=np.int64)},
+        }
+        found = self.compute(_SHARES, {"shares": rows}, constants, ReduceSum={"keepdims": 0})
+        return {"shift": found["shift"], "code": self._cast(found["invalid"])}
+
+    def _added(self, shape: str) -> dict[str, str]:
+        """The sum of the shifts of a row's values; NaN if the rule does not know one of them."""
+        shift = ""
+        for column, shifts in zip(self.columns, Mixture.of(self.rule).shifts, strict=True):
+            own = self.constant(np.array([*shifts, np.nan]))
+            found = self.node("Gather", own, self._place(column, shape))
+            shift = self.node("Add", shift, found) if shift else found
+        return {"shift": shift, "code": self._cast(self.node("IsNaN", shift))}
+
+    def _cast(self, flag: str) -> str:
+        return self.node("Cast", flag, to=load_onnx().TensorProto.INT64)
 
     def _code(self, shape: str) -> str:
         """Code of each row's group: its position in the rule, or the number of groups for all others.
@@ -191,9 +257,9 @@ class RuleNodes:
         n = len(self.rule.groups)
         whole, numbers, radices = "", [0] * n, []
         for column in self.columns:
-            places = {key: i for i, key in enumerate(dict.fromkeys(column.keys))}
+            places = column.places
             radix = len(places) + 1
-            place = self._place(column, places, shape)
+            place = self._place(column, shape)
             outer = whole and self.node("Mul", whole, self.constant(np.int64(radix)))
             whole = self.node("Add", outer, place) if outer else place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
@@ -208,16 +274,17 @@ class RuleNodes:
             )
         )
 
-    def _place(self, column: Input, places: dict[Any, int], shape: str) -> str:
-        types = load_onnx().TensorProto
+    def _place(self, column: Input, shape: str) -> str:
+        """Code of each row's value in a column; the number of values for all others."""
+        types, places = load_onnx().TensorProto, column.places
         labels = self.node("Reshape", column.name, shape)  # fails if there are more or fewer labels than scores
         if column.type == types.BOOL:
-            labels = self.node("Cast", labels, to=types.INT64)
+            labels = self._cast(labels)
         keys = "keys_strings" if column.type == types.STRING else "keys_int64s"
         attributes: dict[str, Any] = {keys: [*places], "values_int64s": [*places.values()]}
         return self.node("LabelEncoder", labels, default_int64=len(places), **attributes)
 
-    def _chance(self, score: str, code: str) -> str:
+    def _chance(self, score: str, code: str, shift: str = "") -> str:
         plan, scale = Plan.of(self.rule), self.rule.meaning
         low, high = scale.finite_range
         slack = ROUNDING * scale.shown_per_unit
@@ -228,16 +295,17 @@ class RuleNodes:
             **dict(zip(("feet", "widths", "lows", "highs", "ties"), plan.numbers, strict=True)),
         }
         turn = "Identity" if scale.higher_is_better else "Neg"
+        slope = _SLOPE.format(foot="Add(base, shift)" if shift else "Identity(base)")
         lines = [
             _PUT_BACK if self.rounded and not scale.is_unbounded else "",
             _VALID,
             _POSITION.get(scale.name, "forward = Identity(valid)"),
             f"x = {turn}(forward)",
             f"compared = {f'{turn}(valid)' if plan.on_scores else 'Identity(x)'}",
-            _SLOPE if plan.slopes else "slope = Identity(nan)",
+            slope if plan.slopes else "slope = Identity(nan)",
             _STEP if plan.steps else "chance = Identity(slope)",
         ]
-        found = self.compute("\n".join(lines), {"score": score, "code": code}, constants)
+        found = self.compute("\n".join(lines), {"score": score, "code": code, "shift": shift}, constants)
         return self.node("Identity", found["chance"], output=self.outputs[0])
 
     def _decision(self, chance: str, u: str) -> None:
@@ -250,7 +318,7 @@ def inputs_of(rule: Rule, named: Columns, missing: Any) -> list[Input]:
     """The group columns as input tensors of strings, integers or booleans."""
     return [
         _input(name, labels, missing.get(name) if isinstance(missing, Mapping) else missing)
-        for name, labels in named.labels(rule.groups)
+        for name, labels in labels_by_column(rule, named)
     ]
 
 
@@ -283,9 +351,9 @@ def _input(name: str, labels: list[Any], missing: Any) -> Input:
     return Input(name, type_, keys)
 
 
-def tensor_info(name: str, kind: int) -> Any:
-    """A tensor with one value per row."""
-    return load_onnx().helper.make_tensor_value_info(name, kind, ["rows"])
+def tensor_info(name: str, kind: int, *columns: int) -> Any:
+    """A tensor with one value, or this many columns, per row."""
+    return load_onnx().helper.make_tensor_value_info(name, kind, ["rows", *columns])
 
 
 def load_onnx() -> Any:

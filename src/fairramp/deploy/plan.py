@@ -9,17 +9,22 @@ where x is the position of a score (`fairramp.core.scales`). For steps of logits
 itself, so that a tie does not depend on the last digit of an exponential; negated, like positions, if lower
 scores are better. The numbers of code K follow from the policy `unseen_group`; for "error" they are NaN, for
 which every comparison is false.
+
+If a rule mixes ramps, there are two codes: 0, whose foot is start + Σ shifts (`Mixture`), and 1 for the others.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairramp.core.labels import Label, label_key
+from fairramp.core.cells import strata_slices
+from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.ramps import Array, Floats, Ramp
+from fairramp.data.columns import Columns
 from fairramp.errors import InputError
+from fairramp.rule.mixing import total
 from fairramp.rule.rule import Rule
 
 
@@ -48,6 +53,37 @@ class Numbers(NamedTuple):
         return cls(foot, width, *scale.compared_at(foot), ramp.tie)
 
 
+class Mixture(NamedTuple):
+    """How a rule mixes ramps: a person's foot is that of `ramp` plus all shifts, which are added in order first.
+
+    Attributes
+    ----------
+    ramp : Ramp
+        The ramp of a person without shifts. If all ramps are the same, everyone has it, and all shifts are 0.
+    values : list of lists
+        For "each", the values of every attribute; empty for "probabilities".
+    shifts : list of lists
+        For "each", the shift of each of these values. For "probabilities", one list with the shift of each group,
+        which is multiplied by the group's probability.
+    """
+
+    ramp: Ramp
+    values: list[list[Label]]
+    shifts: list[list[float]]
+
+    @classmethod
+    def of(cls, rule: Rule) -> "Mixture":
+        """The mixture of a rule whose membership is "probabilities" or "each"."""
+        parts = strata_slices(rule.parts, len(rule.groups))
+        values = [[label[1] for label in rule.groups[p] if isinstance(label, tuple)] for p in parts if rule.base]
+        center, (foot, width, tie) = rule.center, astuple(rule.base or rule.ramps[0])
+        shifts = [[ramp.foot - center for ramp in rule.ramps[part]] for part in parts]
+        if len({ramp.foot for ramp in rule.ramps}) > 1:
+            return cls(Ramp(center, width), values, shifts)
+        foot = center + total(part[0] for part in shifts) if rule.base else foot
+        return cls(Ramp(foot, width, tie), values, [[0.0] * len(part) for part in shifts])
+
+
 @dataclass(frozen=True)
 class Plan:
     """The numbers that an export computes with.
@@ -60,12 +96,15 @@ class Plan:
         Whether any code has a positive width, and whether any has width 0.
     on_scores : bool
         Whether steps compare the score instead of its position.
+    mixture : Mixture or None
+        The shifts of a rule that mixes ramps.
     """
 
     numbers: Floats
     slopes: bool
     steps: bool
     on_scores: bool
+    mixture: Mixture | None
 
     @classmethod
     def of(cls, rule: Rule) -> "Plan":
@@ -76,14 +115,20 @@ class Plan:
             "pooled": lambda: Numbers.of(rule, rule.pooled or rule.ramps[0]),
             "original": lambda: Numbers(cutoff, 0.0, cutoff, cutoff, 1.0),
         }
-        rows = [*(Numbers.of(rule, ramp) for ramp in rule.ramps), others[rule.unseen_group]()]
+        mixture = Mixture.of(rule) if rule.mixes else None
+        ramps = rule.ramps if mixture is None else (mixture.ramp,)
+        # Invalid group probabilities are not an unseen group: no policy applies to them.
+        policy = "error" if rule.membership == "probabilities" else rule.unseen_group
+        rows = [*(Numbers.of(rule, ramp) for ramp in ramps), others[policy]()]
         numbers = np.array(rows, dtype=np.float64).T
-        widths = numbers[1]
-        return cls(numbers, bool((widths > 0).any()), bool((widths == 0).any()), rule.meaning.is_unbounded)
+        slopes, steps = bool((numbers[1] > 0).any()), bool((numbers[1] == 0).any())
+        return cls(numbers, slopes, steps, rule.meaning.is_unbounded, mixture)
 
 
 def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:
     """Code each row's group by its position in the rule, or by K, the number of groups, for all others.
+
+    For "each", a row has one code per attribute: the position of its value, or the number of values.
 
     Examples
     --------
@@ -93,9 +138,31 @@ def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:
     array([1, 0, 2, 2])
     """
     found = rule.encode(groups, strata)
-    places = {label_key(label): place for place, label in enumerate(rule.groups)}
-    codes = np.array([places.get(label_key(label), len(places)) for label in found.labels], dtype=np.int64)
-    return codes[found.block(0, len(found))]
+    each = Mixture.of(rule).values if rule.mixes else [rule.groups]
+    places = [{label_key(label): place for place, label in enumerate(known)} for known in each]
+    rows = [label_parts(label) if rule.mixes else (label,) for label in found.labels]
+    if any(len(row) != len(places) for row in rows):
+        raise InputError("must have {n} columns, as in the fit", argument="groups", n=len(places))
+    codes = [
+        [known.get(label_key(part), len(known)) for part, known in zip(row, places, strict=True)] for row in rows
+    ]
+    by_label = np.array(codes, dtype=np.int64).reshape(-1, len(places))
+    return (by_label if rule.mixes else by_label[:, 0])[found.block(0, len(found))]
+
+
+def labels_by_column(rule: Rule, columns: Columns) -> list[tuple[str, list[Any]]]:
+    """The groups' values in each group column, strata first; none for a rule by group probabilities.
+
+    Examples
+    --------
+    >>> from fairramp import Columns, Ramp, Rule
+    >>> rule = Rule((("f", 1), ("m", 1)), (Ramp(0.5, 0.1), Ramp(0.4, 0.1)))
+    >>> labels_by_column(rule, Columns(groups=("sex", "unit")))
+    [('sex', ['f', 'm']), ('unit', [1, 1])]
+    """
+    if not rule.mixes:
+        return columns.labels(rule.groups)
+    return list(zip(columns.grouped, Mixture.of(rule).values, strict=True))
 
 
 def label_type(name: str, labels: Sequence[Label]) -> type:

@@ -9,14 +9,14 @@ exactly one statement in it, with no unexpected name or text.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from fairramp._version import __version__
 from fairramp.core.checks import check_option, library
-from fairramp.core.labels import label_parts
-from fairramp.data.columns import check_new, column_name, prefixed
+from fairramp.core.labels import show_label
+from fairramp.data.columns import blank_columns, check_new, column_name, prefixed
 from fairramp.deploy.dialects import (
     ALSO_CALLED,
     DIALECTS,
@@ -29,8 +29,8 @@ from fairramp.deploy.dialects import (
     looks_like_key,
     without_nan,
 )
-from fairramp.deploy.formula import Formula, decision
-from fairramp.deploy.plan import check_both, label_type
+from fairramp.deploy.formula import Formula, Lookup, decision, lookups_of
+from fairramp.deploy.plan import check_both, label_type, labels_by_column
 from fairramp.errors import FairrampError, InputError, installing
 from fairramp.rule.rule import Rule
 
@@ -51,6 +51,7 @@ def expressions(
     score: str | None = None,
     group: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
+    group_probability: Mapping[Any, str] | None = None,
     id: str | None = None,
     key_table: str | Sequence[str] | None = None,
     key_column: str = "key",
@@ -63,7 +64,7 @@ def expressions(
     ----------
     rule : Rule
         The rule to export.
-    dialect, score, group, strata, id, key_table, key_column
+    dialect, score, group, strata, group_probability, id, key_table, key_column
         As in `Rule.to_sql`.
 
     Examples
@@ -84,7 +85,8 @@ def expressions(
       END
     END
     """
-    order = _Order(rule, dialect, score, group, strata, id, key_table, key_column)
+    names = {"score": score, "group": group, "strata": strata, "group_probability": group_probability, "id": id}
+    order = _Order(rule, dialect, **names, key_table=key_table, key_column=key_column)
     found = order.expressions()
     order.read_back(f"SELECT {', '.join(found.values())}")
     return found
@@ -142,21 +144,19 @@ class _Order:
         self,
         rule: Rule,
         dialect: Any,
-        score: Any = None,
-        group: Any = None,
-        strata: Any = None,
+        *,
         id: Any = None,
         key_table: Any = None,
         key_column: Any = "key",
+        **names: Any,
     ) -> None:
         self.dialect = DIALECTS[check_option("dialect", dialect, DIALECTS, ALSO_CALLED)]
-        self.rule, self.columns = rule, rule.reading(score, group, strata, id)
+        self.rule, self.columns = rule, rule.reading(id=id, **names)
         self.names = {check_name("The column", name, self.dialect) for name in self.columns.all}
-        self.labels = [label_parts(label, rule.stratified) for label in rule.groups]
-        self.by_column = self.columns.labels(rule.groups)
+        self.by_column = labels_by_column(rule, self.columns)
         self.kinds = [label_type(name, parts) for name, parts in self.by_column]
         self.texts = {
-            check_text("The group", part) for label in self.labels for part in label if type(part) is str
+            check_text("The group", part) for _, parts in self.by_column for part in parts if type(part) is str
         }
         check_both(id=id, key_table=key_table)
         self.key = None if id is None else self._key(key_table, key_column)
@@ -187,52 +187,55 @@ class _Order:
         )
 
     def expressions(self) -> dict[str, str]:
-        if len(self.labels) > MOST_COMPARED:
+        formula = self._formula("")
+        n = sum(len(lookup.labels) for lookup in formula.lookups)
+        if n > MOST_COMPARED:
             raise InputError(
                 "Expressions support at most {most} groups, and the rule has {n:,}",
                 remedy="pass {table} to get a SELECT that looks them up",
                 most=MOST_COMPARED,
-                n=len(self.labels),
+                n=n,
             )
-        formula = self._formula("")
-        return self._finished(formula, formula.compared(), "")
+        return self._finished(formula, formula.body([None] * len(formula.lookups)), "")
 
     def select(self, source: str, new: Sequence[str]) -> str:
         """A complete SELECT, with the ramps as a table of constants."""
         of = f"{_ROWS}."
         formula, d = self._formula(of), self.dialect
-        known = formula.joined([f"{_RAMPS}.{name}" for name in formula.names])
-        made = zip(self._finished(formula, known, of).values(), new, strict=True)
+        aliases = [f"{_RAMPS}{i if self.rule.mixes else ''}" for i in range(len(formula.lookups))]
+        found = [
+            [f"{alias}.{name}" for name in lookup.numbers]
+            for alias, lookup in zip(aliases, formula.lookups, strict=True)
+        ]
+        made = zip(self._finished(formula, formula.body(found), of).values(), new, strict=True)
         chosen = ",\n".join([f"{_ROWS}.*", *(f"{text} AS {identifier(name, d)}" for text, name in made)])
-        conditions, ramps = self._lookup(formula)
-        return (
-            f"SELECT\n{chosen}\nFROM {source} AS {_ROWS}\n"
-            f"LEFT JOIN {_inline(ramps, d)}\nON {' AND '.join(conditions)}"
-        )
+        joins = map(self._join, aliases, formula.lookups)
+        return "\n".join([f"SELECT\n{chosen}\nFROM {source} AS {_ROWS}", *joins])
 
-    def _lookup(self, formula: Formula) -> tuple[list[str], dict[str, list[str]]]:
-        """The join with the table of ramps: its conditions and the table's columns.
+    def _join(self, alias: str, lookup: Lookup) -> str:
+        """The join with a table of ramps or shifts.
 
         Nothing equals NULL, so a missing label is written as an empty one with a flag.
         """
         conditions: list[str] = []
-        ramps: dict[str, list[str]] = {}
-        texts = zip(formula.columns, self.kinds, self.by_column, strict=True)
-        for i, (text, kind, (_, parts)) in enumerate(texts):
+        table: dict[str, list[str]] = {}
+        for i, (text, parts) in enumerate(zip(lookup.columns, zip(*lookup.labels, strict=True), strict=True)):
+            kind = next((type(part) for part in parts if part is not None), str)
             empty = literal(kind(), self.dialect)
             if None in parts:
-                conditions.append(f"CASE WHEN {text} IS NULL THEN 1 ELSE 0 END = {_RAMPS}.missing{i}")
-                ramps[f"missing{i}"] = ["1" if part is None else "0" for part in parts]
+                conditions.append(f"CASE WHEN {text} IS NULL THEN 1 ELSE 0 END = {alias}.missing{i}")
+                table[f"missing{i}"] = ["1" if part is None else "0" for part in parts]
                 text = f"coalesce({text}, {empty})"
-            conditions.append(f"{text} = {_RAMPS}.label{i}")
-            ramps[f"label{i}"] = [empty if part is None else literal(part, self.dialect) for part in parts]
-        slopes = formula.numbers().items()
-        return conditions, ramps | {name: [literal(n, self.dialect) for n in numbers] for name, numbers in slopes}
+            conditions.append(f"{text} = {alias}.label{i}")
+            table[f"label{i}"] = [empty if part is None else literal(part, self.dialect) for part in parts]
+        table |= {name: [literal(n, self.dialect) for n in numbers] for name, numbers in lookup.numbers.items()}
+        return f"LEFT JOIN {_inline(alias, table, self.dialect)}\nON {' AND '.join(conditions)}"
 
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
         """The guarded probability and, with a key, the decision."""
-        is_number = self.dialect.is_number.format(x=self._column(of, self.columns.score))
-        found = {"probability": formula.guarded(body, is_number)}
+        numbers = (self.columns.score, *(self.columns.probabilities or ()))
+        are_numbers = [self.dialect.is_number.format(x=self._column(of, name)) for name in numbers]
+        found = {"probability": formula.guarded(body, "".join(are_numbers))}
         if self.key is not None:
             table, column, _ = self.key
             # A malformed key would silently give other draws, so it counts as missing.
@@ -252,9 +255,17 @@ class _Order:
             column = self._column(of, name)
             return without_nan(column, d) if kind is int and None in parts else column
 
-        score = self._column(of, self.columns.score, d.double)
-        columns = [compared(kind, *column) for kind, column in zip(self.kinds, self.by_column, strict=True)]
-        return Formula(self.rule, score, d, columns, self.labels, self.rule.ramps)
+        columns = {
+            name: compared(kind, name, parts)
+            for kind, (name, parts) in zip(self.kinds, self.by_column, strict=True)
+        }
+        lookups = [
+            lookup.holding([columns[name] for name in lookup.columns], lookup.labels)
+            for lookup in lookups_of(self.rule, self.columns)
+        ]
+        numbers = (self.columns.score, *(self.columns.probabilities or ()))
+        score, *chances = (self._column(of, name, d.double) for name in numbers)
+        return Formula(self.rule, score, d, lookups, chances)
 
     def _column(self, of: str, name: str | None, as_type: str = "") -> str:
         column = of + identifier(name or "", self.dialect)
@@ -300,7 +311,8 @@ class _Order:
         low, high = rule.meaning.score_range
         span = "any finite number" if rule.meaning.is_unbounded else f"from {low:g} to {high:g}"
         span += "" if rule.higher_is_better else "; lower is better"
-        blank, strata = columns.blank(rule.groups), columns.strata or ()
+        blank, strata = blank_columns(self.by_column), columns.strata or ()
+        soft = zip(rule.groups, columns.probabilities or (), strict=False)
         policies = {
             "error": "NULL",
             "pooled": "the pooled threshold",
@@ -318,8 +330,9 @@ class _Order:
                     *([_BLANK] if name in blank else []),
                 )
             ),
+            *(f"probability of group {show_label(label)}: column {name}, from 0 to 1" for label, name in soft),
             f"{new[0]}: probability of a positive decision; NULL if the score is missing, NaN or out of range",
-            f"groups not in the fit rows: {policies[rule.unseen_group]}",
+            _SOFT if columns.probabilities else f"groups not in the fit rows: {policies[rule.unseen_group]}",
         ]
         if self.key is not None:
             lines += [
@@ -333,8 +346,11 @@ class _Order:
 
 #: Types of labels, for the header.
 _KINDS = {str: "text", int: "integers", bool: "true or false"}
+_SOFT = "  also NULL if a group probability is missing or out of range, or if they do not sum to 1"
 _BLANK = "  empty text is a group of the rule and NULL is not: load empty cells as empty text"
-_OWN_NAMES = re.compile(r"scored|ramps|secret|foot|width|low|high|tie|(label|missing|column)\d+|C|BINARY")
+_OWN_NAMES = re.compile(
+    r"scored|ramps\d*|secret|foot|width|low|high|tie|shift|(label|missing|column)\d+|C|BINARY"
+)
 _OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef")
 
 
@@ -350,12 +366,12 @@ def _said(node: Any, exp: Any) -> str:
     return str(node.this) if not isinstance(node, exp.Literal) or node.is_string else ""
 
 
-def _inline(columns: dict[str, list[str]], dialect: Dialect) -> str:
+def _inline(alias: str, columns: dict[str, list[str]], dialect: Dialect) -> str:
     values = list(zip(*columns.values(), strict=True))
     rows = [f"({', '.join(row)})" for row in values]
     first = ", ".join(f"{value} AS {name}" for name, value in zip(columns, values[0], strict=True))
     return dialect.constants.format(
-        name=_RAMPS,
+        name=alias,
         rows=",\n  ".join(rows),
         structs=",\n  ".join([f"STRUCT({first})", *rows[1:]]),
         columns=", ".join(columns),

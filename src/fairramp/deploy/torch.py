@@ -3,6 +3,9 @@
     scores, group codes      →  probability       clip((x − foot_k) / width_k, 0, 1)
     scores, group codes, u   →  probability, decision
 
+A rule by group probabilities takes a table of these instead of codes. A rule by each attribute takes a table of
+codes, one column per attribute.
+
 Tensors cannot hold text, so groups are codes: 0 … K−1 in the order of the rule; any other number is an unseen
 group. The module's `codes` method makes them from labels. Rows that `Rule.probabilities` rejects get the
 probability NaN and the decision −1, as in `fairramp.deploy.onnx`.
@@ -21,8 +24,10 @@ from typing import Any
 import numpy as np
 
 from fairramp._version import __version__
+from fairramp.core.ramps import Floats
 from fairramp.data.files import write_bytes
-from fairramp.deploy.plan import Plan, codes_of
+from fairramp.data.probable import SUM_TOLERANCE
+from fairramp.deploy.plan import Mixture, Plan, codes_of
 from fairramp.errors import InputError, installing
 from fairramp.rule.rule import Rule
 
@@ -37,8 +42,8 @@ except ImportError:
 _RULE, _ABOUT = "fairramp.rule.json", "fairramp.json"
 
 
-class RampModule(torch.nn.Module):
-    """Probability of a positive decision from scores and group codes.
+class Ramps(torch.nn.Module):
+    """What the modules of all rules have in common: the probability from a position and the numbers of a code.
 
     Parameters
     ----------
@@ -55,21 +60,19 @@ class RampModule(torch.nn.Module):
         self.low, self.high = rule.meaning.finite_range
         self.scale = rule.scale
         self.higher_is_better = rule.higher_is_better
-        self.n_groups = len(rule.groups)
         self.slopes, self.steps, self.on_scores = plan.slopes, plan.steps, plan.on_scores
-        self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers).view(np.int64)))
+        self.register_buffer("bits", _bits(plan.numbers))
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
         """Code group labels of any kind that `Rule.probabilities` accepts."""
         return torch.from_numpy(codes_of(self.rule, groups, strata))
 
-    def forward(self, scores: Tensor, groups: Tensor) -> Tensor:
-        """Return probabilities of a positive decision in double precision, NaN for rejected rows."""
-        if scores.shape != groups.shape:
-            raise ValueError("scores and groups must have the same shape")
-        if groups.is_floating_point() or groups.is_complex():
-            raise ValueError("groups must be integers, as returned by codes")
-        groups = groups.to(torch.int64)
+    def example(self) -> tuple[str, Tensor]:
+        """What the module takes for groups, and an example of two rows."""
+        return "groups: int64 codes", torch.zeros(2, dtype=torch.int64)
+
+    def chances(self, scores: Tensor, code: Tensor, shift: Tensor) -> Tensor:
+        """Probabilities of rows with these numbers, on ramps whose foot is shifted."""
         score = scores.to(torch.float64)
         nan = torch.full_like(score, float("nan"))
         zero, one = torch.zeros_like(score), torch.ones_like(score)
@@ -83,8 +86,6 @@ class RampModule(torch.nn.Module):
             x = torch.where(torch.abs(score) > 0.5, torch.sign(score) - 0.25 / score, score)
         if not self.higher_is_better:
             x, score = -x, -score
-        known = (groups >= 0) & (groups < self.n_groups)
-        code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
         numbers = torch.view_copy(self.bits, dtype=torch.float64)  # TorchScript has no `view` with another dtype
         chance, width = nan, numbers[1][code]
         if self.steps:
@@ -93,14 +94,132 @@ class RampModule(torch.nn.Module):
             below = torch.where(compared < low, zero, nan)
             chance = torch.where(compared > high, one, torch.where(compared >= low, tie, below))
         if self.slopes:
-            height = (x - numbers[0][code]) / width
+            height = (x - (numbers[0][code] + shift)) / width
             slope = torch.where(height <= 0.0, zero, torch.where(height >= 1.0, one, height))
             chance = torch.where(width > 0.0, slope, chance)
         return chance
 
 
+class RampModule(Ramps):
+    """Probability of a positive decision from scores and group codes.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule to export.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        self.n_groups = len(rule.groups)
+
+    def forward(self, scores: Tensor, groups: Tensor) -> Tensor:
+        """Return probabilities of a positive decision in double precision, NaN for rejected rows."""
+        if scores.shape != groups.shape:
+            raise ValueError("scores and groups must have the same shape")
+        if groups.is_floating_point() or groups.is_complex():
+            raise ValueError("groups must be integers, as returned by codes")
+        groups = groups.to(torch.int64)
+        known = (groups >= 0) & (groups < self.n_groups)
+        code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
+        return self.chances(scores, code, torch.zeros_like(scores, dtype=torch.float64))
+
+
+class EachModule(Ramps):
+    """Probability of a positive decision from scores and the codes of several attributes, one column each.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule to export, by each attribute.
+    """
+
+    shift_bits: Tensor
+    sizes: Tensor
+    starts: Tensor
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        shifts = Mixture.of(rule).shifts
+        sizes = np.array([len(part) for part in shifts])
+        self.n_attributes = len(shifts)
+        self.register_buffer("sizes", torch.from_numpy(sizes))
+        self.register_buffer("starts", torch.from_numpy(np.cumsum(sizes) - sizes))
+        self.register_buffer("shift_bits", _bits(np.concatenate(shifts)))
+
+    def example(self) -> tuple[str, Tensor]:
+        """What the module takes for groups, and an example of two rows."""
+        codes = torch.zeros((2, self.n_attributes), dtype=torch.int64)
+        return "groups: int64 codes, one column per attribute", codes
+
+    def forward(self, scores: Tensor, groups: Tensor) -> Tensor:
+        """Return probabilities of a positive decision in double precision, NaN for rejected rows."""
+        if groups.dim() != 2 or scores.dim() != 1 or groups.size(0) != scores.size(0):
+            raise ValueError("groups must have one row per score")
+        if groups.size(1) != self.n_attributes:
+            raise ValueError("groups must have one column per attribute")
+        if groups.is_floating_point() or groups.is_complex():
+            raise ValueError("groups must be integers, as returned by codes")
+        groups = groups.to(torch.int64)
+        known = (groups >= 0) & (groups < self.sizes)
+        place = torch.where(known, groups, torch.zeros_like(groups)) + self.starts
+        shifts = torch.view_copy(self.shift_bits, dtype=torch.float64)[place]
+        unseen = torch.logical_not(known.all(dim=1)).to(torch.int64)
+        return self.chances(scores, unseen, shifts.sum(dim=1))
+
+
+class MixingModule(Ramps):
+    """Probability of a positive decision from scores and group probabilities, one column per group.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule to export, by group probabilities.
+    """
+
+    shift_bits: Tensor
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__(rule)
+        (shifts,) = Mixture.of(rule).shifts
+        self.n_groups, self.tolerance = len(shifts), SUM_TOLERANCE
+        self.register_buffer("shift_bits", _bits(np.array(shifts)))
+
+    def example(self) -> tuple[str, Tensor]:
+        """What the module takes for groups, and an example of two rows."""
+        shares = torch.full((2, self.n_groups), 1.0 / self.n_groups, dtype=torch.float64)
+        return "groups: float64 probabilities, one column per group", shares
+
+    def codes(self, groups: Any, strata: Any = None) -> Tensor:
+        """The probabilities of `GroupProbabilities`, in the order of the rule's groups."""
+        self.rule.check_strata(strata)
+        return torch.from_numpy(np.ascontiguousarray(self.rule.probable(groups).values.T))
+
+    def forward(self, scores: Tensor, groups: Tensor) -> Tensor:
+        """Return probabilities of a positive decision in double precision, NaN for rejected rows."""
+        if groups.dim() != 2 or scores.dim() != 1 or groups.size(0) != scores.size(0):
+            raise ValueError("groups must have one row per score")
+        if groups.size(1) != self.n_groups:
+            raise ValueError("groups must have one column per group of the rule")
+        if not groups.is_floating_point():
+            raise ValueError("groups must be probabilities")
+        share = groups.to(torch.float64)
+        likely = ((share >= 0.0) & (share <= 1.0 + self.tolerance)).all(dim=1)
+        whole = torch.abs(share.sum(dim=1) - 1.0) <= self.tolerance
+        shift = (share * torch.view_copy(self.shift_bits, dtype=torch.float64)).sum(dim=1)
+        return self.chances(scores, torch.logical_not(likely & whole).to(torch.int64), shift)
+
+
+#: The module of a rule, by its membership.
+_MODULES = {"known": RampModule, "each": EachModule, "probabilities": MixingModule}
+
+
+def _bits(numbers: Floats) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(numbers).view(np.int64))
+
+
 class DecidingModule(torch.nn.Module):
-    """Probability and decision from scores, group codes and draws u.
+    """Probability and decision from scores, group codes or probabilities, and draws u.
 
     Parameters
     ----------
@@ -110,10 +229,10 @@ class DecidingModule(torch.nn.Module):
 
     def __init__(self, rule: Rule) -> None:
         super().__init__()
-        self.ramps = RampModule(rule)
+        self.ramps = _MODULES[rule.membership](rule)
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
-        """Code group labels; see `RampModule.codes`."""
+        """Code group labels; see the `codes` of the module without decisions."""
         return self.ramps.codes(groups, strata)
 
     def forward(self, scores: Tensor, groups: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,7 +252,7 @@ class DecidingModule(torch.nn.Module):
         return chance, torch.where(torch.isnan(chance), undecided, decision).to(torch.int8)
 
 
-def to_torch(rule: Rule, *, decisions: bool = False) -> RampModule | DecidingModule:
+def to_torch(rule: Rule, *, decisions: bool = False) -> Ramps | DecidingModule:
     """Make a torch module from a rule.
 
     Parameters
@@ -151,7 +270,7 @@ def to_torch(rule: Rule, *, decisions: bool = False) -> RampModule | DecidingMod
     >>> module(torch.tensor([0.48, 0.48]), module.codes(["A", "B"]))
     tensor([0.3000, 1.0000], dtype=torch.float64)
     """
-    module = DecidingModule(rule) if decisions else RampModule(rule)
+    module = DecidingModule(rule) if decisions else _MODULES[rule.membership](rule)
     module.eval()
     return module
 
@@ -164,16 +283,16 @@ def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -
     """
     if not os.fspath(path).lower().endswith(".pt2"):
         raise InputError("must end in .pt2", argument="path", got=os.fspath(path))
+    described, example = _MODULES[rule.membership](rule).example()
     inputs = {
-        "scores: float64, one per row": torch.float64,
-        "groups: int64 codes": torch.int64,
-        **({"u: float64, from fairramp.draws": torch.float64} if decisions else {}),
+        "scores: float64, one per row": torch.zeros(2, dtype=torch.float64),
+        described: example,
+        **({"u: float64, from fairramp.draws": torch.zeros(2, dtype=torch.float64)} if decisions else {}),
     }
-    example = tuple(torch.zeros(2, dtype=dtype) for dtype in inputs.values())
     program = torch.export.export(
         to_torch(rule, decisions=decisions),
-        example,
-        dynamic_shapes=({0: torch.export.Dim("rows")},) * len(example),
+        tuple(inputs.values()),
+        dynamic_shapes=({0: torch.export.Dim("rows")},) * len(inputs),
     )
     about = {
         "rule": rule.fingerprint,

@@ -14,10 +14,8 @@ from fairramp.core.labels import Label
 from fairramp.core.scales import Scale
 from fairramp.data.columns import Columns
 from fairramp.data.lazy_rows import position_of
-from fairramp.data.lazy_table import LazyTable, Profile, in_rows
-from fairramp.data.probable import SUM_TOLERANCE
+from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import scaling
-from fairramp.errors import InputError
 from fairramp.fit.moments import Sums
 from fairramp.fit.probable import SUMS
 from fairramp.fit.problem import Problem
@@ -30,7 +28,6 @@ class LazyProbableRows:
         self.labels = labels
         self._q = [nw.col(f"q{k}") for k in range(len(labels))]
         lazy = LazyTable(table, columns, weight=weight)
-        _check_probabilities(lazy, self._q)
         profile = Profile.of(lazy, scale)
         self.n_rows, self.saturated = int(profile.rows.sum()), profile.saturated
         self._lazy, self._weighted = lazy, weight is not None
@@ -135,23 +132,3 @@ class _LazyMoments:
             selected=np.array([found[f"q{k}"] for k in range(len(rows.labels))]) / self.total,
             curvature=self._products.matrix(found) / (self.total * width),
         )
-
-
-def _check_probabilities(lazy: LazyTable, columns: list[Any]) -> None:
-    """Raise if probabilities are missing, out of range or do not sum to 1; only valid rows are counted."""
-    total = sum(columns[1:], start=columns[0])
-    sound = [(column >= 0) & (column <= 1 + SUM_TOLERANCE) for column in columns]
-    whole = (total - 1 <= SUM_TOLERANCE) & (1 - total <= SUM_TOLERANCE)
-    every = sound[0]
-    for one in sound[1:]:
-        every = every & one
-    # A comparison with null is null and one with NaN is false: neither counts as valid.
-    rows = lazy.rows.select(sound=every.cast(nw.Int64), whole=(every & whole).cast(nw.Int64))
-    found = lazy.fetch(rows.select(nw.len().alias("n"), nw.col("sound").sum(), nw.col("whole").sum()))
-    n, valid, summing = (int(np.nan_to_num(found[name][0])) for name in ("n", "sound", "whole"))
-    for good, rule, remedy in (
-        (valid, "must be numbers between 0 and 1, got other values in {bad}", None),
-        (summing, "must sum to 1 in every row, got other sums in {bad}", "divide each row by its sum"),
-    ):
-        if good < n:
-            raise InputError(rule, argument="group_probabilities", remedy=remedy, bad=in_rows(n - good))

@@ -6,7 +6,9 @@
 The center is the foot of a ramp at the classifier's own cutoff.
 """
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from math import inf
 from typing import Any
 
@@ -77,7 +79,7 @@ class Mixing:
             if len(parts) != len(by_value) or None in ramps:
                 found.append(None)
                 continue
-            foot = base.foot + sum(ramp.foot - base.foot for ramp in ramps if ramp)
+            foot = base.foot + total(ramp.foot - base.foot for ramp in ramps if ramp)
             found.append(Ramp(foot, base.width, base.tie))
         return found
 
@@ -113,3 +115,8 @@ class Mixing:
                 self.target_rate is None,
                 "A rule by each attribute has several levels: {target_rate} must be None",
             )
+
+
+def total(terms: Iterable[float]) -> float:
+    """The sum from left to right, which every export can repeat; Python's own `sum` corrects rounding errors."""
+    return reduce(operator.add, terms)

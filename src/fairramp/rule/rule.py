@@ -368,7 +368,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
         )
         feet, width, ties = Ramps.of(ramps)
         center = 0.0
-        if isinstance(codes, GroupProbabilities):
+        if isinstance(codes, GroupProbabilities) and (feet != feet[0]).any():
             # Differences from a common foot are mixed, so that rounded probabilities matter little.
             center, feet = self.center, feet - self.center
         sloping = all(0 < ramp.width < inf for ramp in ramps)

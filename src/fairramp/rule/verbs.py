@@ -4,7 +4,7 @@ Imports happen when a method is called, so a rule can be read and applied withou
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairramp.core.table import notebook_html
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import altair
     from onnx import ModelProto
 
-    from fairramp.deploy.torch import DecidingModule, RampModule
+    from fairramp.deploy.torch import DecidingModule, Ramps
     from fairramp.measure.certificate import Certificate
     from fairramp.measure.drift import Check
     from fairramp.measure.monitor import Monitor
@@ -82,6 +82,7 @@ class Verbs(Drawn):
         score: str | None = None,
         group: str | Sequence[str] | None = None,
         strata: str | Sequence[str] | None = None,
+        group_probability: Mapping[Any, str] | None = None,
         id: str | None = None,
         key: str | None = None,
         prefix: str = "",
@@ -89,8 +90,9 @@ class Verbs(Drawn):
         """Return a table of the same type with a column `probability` and, given `id` and `key`, `decision`.
 
         Rows keep their order if the engine has one (Spark does not), and pandas tables keep their index. A lazy
-        table stays lazy; one pass checks it first, so missing or invalid scores and unseen groups raise an error
-        immediately. If such a row appears only after that pass, its new columns are NULL.
+        table stays lazy; one pass checks it first, so missing or invalid scores, unseen groups and invalid group
+        probabilities raise an error immediately. If such a row appears only after that pass, its new columns are
+        NULL.
 
         Parameters
         ----------
@@ -98,6 +100,9 @@ class Verbs(Drawn):
             As in `fairramp.fit_frame`.
         score, group, strata : str or list of str, optional
             Column names; default to those of the fit.
+        group_probability : dict of str, optional
+            Instead of `group`, for a rule by group probabilities: the column of each group's probability, such
+            as ``{"F": "p_f", "M": "p_m"}``; defaults to the columns of the fit.
         id : str, optional
             Name of the column of row ids: strings or integers.
         key : str, optional
@@ -118,7 +123,8 @@ class Verbs(Drawn):
         """
         from fairramp.deploy.apply import apply
 
-        return apply(self, frame, score=score, group=group, strata=strata, id=id, key=key, prefix=prefix)
+        names = {"score": score, "group": group, "strata": strata, "group_probability": group_probability}
+        return apply(self, frame, id=id, key=key, prefix=prefix, **names)
 
     def to_sql(
         self: Any,
@@ -130,6 +136,7 @@ class Verbs(Drawn):
         score: str | None = None,
         group: str | Sequence[str] | None = None,
         strata: str | Sequence[str] | None = None,
+        group_probability: Mapping[Any, str] | None = None,
         id: str | None = None,
         key_table: str | Sequence[str] | None = None,
         key_column: str = "key",
@@ -140,7 +147,8 @@ class Verbs(Drawn):
         With `table`, the result is a SELECT of that table's columns and the new ones; with `view` as well, a
         CREATE VIEW. Without either, it is the new columns as expressions, to paste into a SELECT. A comment at
         the top identifies the rule and states what it expects. A score that is missing, NaN or out of range gives
-        NULL, and so does a group that is not in the rule, unless `unseen_group` is "pooled" or "original".
+        NULL, and so do invalid group probabilities and a group that is not in the rule, unless `unseen_group` is
+        "pooled" or "original".
         Requires the extra `export`.
 
         Parameters
@@ -154,6 +162,8 @@ class Verbs(Drawn):
             EXISTS as a separate statement.
         score, group, strata : str or list of str, optional
             Column names; default to those of the fit.
+        group_probability : dict of str, optional
+            As in `apply`.
         id : str, optional
             Name of the column of row ids: strings or integers.
         key_table, key_column : str
@@ -185,6 +195,7 @@ class Verbs(Drawn):
             score=score,
             group=group,
             strata=strata,
+            group_probability=group_probability,
             id=id,
             key_table=key_table,
             key_column=key_column,
@@ -404,7 +415,7 @@ class Verbs(Drawn):
 
         return to_onnx(self, path, **options)
 
-    def to_torch(self: Any, *, decisions: bool = False) -> "RampModule | DecidingModule":
+    def to_torch(self: Any, *, decisions: bool = False) -> "Ramps | DecidingModule":
         """Make a torch module that takes scores and group codes; see `fairramp.deploy.torch.to_torch`.
 
         Requires the extra `torch`.

@@ -7,7 +7,7 @@ from fairramp.core.labels import Label
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of
 from fairramp.deploy.dialects import DUCKDB, identifier, literal
-from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of
+from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of, lookups_of
 from fairramp.rule.rule import Rule
 
 
@@ -19,22 +19,28 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
     hidden = "fairramp_"  # a prefix of no column, ignoring case
     while any(name.casefold().startswith(hidden) for name in relation.columns):
         hidden += "_"
-    secret, place, chance, *numbers = (f"{hidden}{word}" for word in ("key", "place", "chance", *formula.names))
+    secret, place, chance = (f"{hidden}{word}" for word in ("key", "place", "chance"))
     kept = own if key is None else [*own, secret]
     if key is not None:
         relation = relation.cross(engine_of(table).small_table(relation, {secret: [key]}))
-    if len(formula.labels) <= FEW_GROUPS:
-        body = formula.compared()
-    else:
-        texts = [_text(identifier(name), schema[name]) for name in columns.grouped]
-        code = _code(texts, [tuple(map(_label_text, label)) for label in formula.labels])
-        relation = relation.project(", ".join([*kept, f"{code} AS {place}"]))
+    found: list[list[str] | None] = []
+    looked_up: list[str] = []
+    for i, (names, lookup) in enumerate(zip(lookups_of(rule, columns), formula.lookups, strict=True)):
+        if len(lookup.labels) <= FEW_GROUPS:
+            found.append(None)
+            continue
+        texts = [_text(identifier(name), schema[name]) for name in names.columns]
+        code = _code(texts, [tuple(map(_label_text, label)) for label in lookup.labels])
+        relation = relation.project(", ".join([*kept, *looked_up, f"{code} AS {place}"]))
+        numbers = {f"{hidden}{name}{i}": values for name, values in lookup.numbers.items()}
         picked = [
             f"list_extract([{', '.join(map(literal, values))}], {place}) AS {name}"
-            for name, values in zip(numbers, formula.numbers().values(), strict=True)
+            for name, values in numbers.items()
         ]
-        relation = relation.project(", ".join([*kept, *picked]))
-        body = formula.joined(numbers)
+        relation = relation.project(", ".join([*kept, *looked_up, *picked]))
+        looked_up += numbers
+        found.append([*numbers])
+    body = formula.body(found)
     relation = relation.project(", ".join([*kept, f"{formula.guarded(body)} AS {chance}"]))
     drawn = (
         []

@@ -6,6 +6,7 @@ from typing import Any
 import narwhals as nw
 
 from fairramp.data.columns import Columns
+from fairramp.data.probable import GroupProbabilities
 from fairramp.data.tables import reader
 from fairramp.rule.draws import decide
 from fairramp.rule.rule import Rule
@@ -27,7 +28,10 @@ def decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str |
         return {fitted: read(name) for fitted, name in pairs} or None
 
     assert columns.score is not None
-    groups, strata = mapping(columns.groups, rule.columns.groups), mapping(columns.strata, rule.columns.strata)
+    strata = mapping(columns.strata, rule.columns.strata)
+    groups: Any = mapping(columns.groups, rule.columns.groups)
+    if rule.membership == "probabilities":
+        groups = GroupProbabilities(dict(enumerate(map(read, columns.probabilities or ()))), rule.groups)
     chances = rule.probabilities(read(columns.score), groups, strata)
     drawn = [] if columns.id is None else [decide(chances, ids=_ids(read(columns.id)), key=key)]
     return [chances, *drawn]

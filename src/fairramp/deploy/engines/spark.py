@@ -5,7 +5,7 @@ from typing import Any
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of
 from fairramp.deploy.dialects import SPARK
-from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of, kind_of
+from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of, kind_of, lookups_of
 from fairramp.rule.rule import Rule
 
 
@@ -20,15 +20,20 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
     if key is not None:
         frame = frame.crossJoin(engine.small_table(frame, {"key": [key]}))
     formula = formula_of(rule, columns, schema, SPARK, _held)
-    if len(formula.labels) <= FEW_GROUPS:
-        chance = formula.compared()
-    else:
-        frame = frame.withColumns({f"g{i}": functions.expr(text) for i, text in enumerate(formula.columns)})
-        labels = zip(columns.grouped, zip(*formula.labels, strict=True), strict=True)
-        known: dict[str, Any] = {f"k{i}": _typed(ks, schema[name]) for i, (name, ks) in enumerate(labels)}
-        same = [functions.col(f"g{i}").eqNullSafe(functions.col(f"k{i}")) for i in range(len(known))]
-        frame = frame.join(engine.small_table(frame, known | formula.numbers()), same, "left")
-        chance = formula.joined(formula.names)
+    found: list[list[str] | None] = []
+    for i, (names, lookup) in enumerate(zip(lookups_of(rule, columns), formula.lookups, strict=True)):
+        if len(lookup.labels) <= FEW_GROUPS:
+            found.append(None)
+            continue
+        own = {f"g{i}_{j}": functions.expr(text) for j, text in enumerate(lookup.columns)}
+        frame = frame.withColumns(own)
+        labels = zip(names.columns, zip(*lookup.labels, strict=True), strict=True)
+        known: dict[str, Any] = {f"k{i}_{j}": _typed(ks, schema[name]) for j, (name, ks) in enumerate(labels)}
+        same = [functions.col(g).eqNullSafe(functions.col(k)) for g, k in zip(own, known, strict=True)]
+        numbers = {f"{name}{i}": values for name, values in lookup.numbers.items()}
+        frame = frame.join(engine.small_table(frame, known | numbers), same, "left")
+        found.append([*numbers])
+    chance = formula.body(found)
     frame = frame.selectExpr(*kept, f"{formula.guarded(chance)} AS chance")
     drawn = [] if columns.id is None else [decision("chance", "key", f"CAST({columns.id} AS STRING)", SPARK)]
     return frame.selectExpr(*plain.values(), "chance", *drawn).toDF(*names, *new)
