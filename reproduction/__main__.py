@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairramp.errors import FairrampError
-from reproduction import claims, page, without
+from reproduction import claims, page, without, without_page
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, QUICK, Task, load
+from reproduction.results import Results
 from reproduction.runner import REDUCTION, all_methods, run_tasks
 from reproduction.store import Store
 
@@ -101,7 +102,7 @@ def quick(options: argparse.Namespace) -> int:
     run_without(store, without.QUICK_SEEDS, (*without.OURS, *without.LINEARPOST), options)
     page.write(store, folder)
     print(f"page: {folder / 'reproduction.md'} ({time.perf_counter() - start:.0f} s)")
-    return claims.report(claims.qualitative(store))
+    return claims.report(claims.qualitative(store) + without_page.quick(Results(store)))
 
 
 def main() -> int:

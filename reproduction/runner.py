@@ -23,7 +23,7 @@ def all_methods() -> list[str]:
 def key(store: Store, name: str) -> str:
     """Return the fingerprint of a method's results."""
     if name in without.METHODS:
-        settings = without.SETTINGS
+        settings = without.SETTINGS[name]
     else:
         settings = reductions.SETTINGS if name == REDUCTION else METHODS[name].settings
     return store.key([name, settings])
