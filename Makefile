@@ -12,7 +12,9 @@ DOCS   := .venv-docs
 FUZZ   := .venv-fuzz
 VISION := .venv-vision
 # Folders with data. UCI: the raw files; SUBSET: images.tar, 6,000 CelebA images; CELEBA, COCO: the official layouts.
+# LINEARPOST: the authors' repository.
 UCI    ?=
+LINEARPOST ?=
 SUBSET ?= ../shared/data/celeba6000
 CELEBA ?=
 COCO   ?=
@@ -110,7 +112,7 @@ data: $(READY)  ## recompute the demo's scores from UCI Adult
 	$(BIN)/python -m scripts.make_adult_scores
 
 reproduce: $(REPRO)/ready-peers  ## reproduce the paper's tables and figures with 20 seeds (UCI=folder with the raw files)
-	$(REPRO)/bin/python -m reproduction run $(if $(UCI),--folder "$(UCI)")
+	$(REPRO)/bin/python -m reproduction run $(if $(UCI),--folder "$(UCI)") $(if $(LINEARPOST),--linearpost "$(LINEARPOST)")
 
 reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods; fails if a claim does not hold (two minutes)
 	$(REPRO)/bin/python -m reproduction quick $(if $(UCI),--folder "$(UCI)")

@@ -1,7 +1,7 @@
 """Reproduce the paper's tables and figures on tabular data through fairramp's public API.
 
     data  →  scores of four classifiers (`protocol`)
-          →  decisions of every method (`methods`, `objectives`, `error_rates`, `reductions`)
+          →  decisions of every method (`methods`, `objectives`, `error_rates`, `reductions`, `without`)
           →  results, one small file per task (`store`)  →  tables, figures (`results`, `figures`)  →  `page`
 
 `python -m reproduction run` computes missing results, and `python -m reproduction page` writes the page.

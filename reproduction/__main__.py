@@ -5,11 +5,13 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairramp.errors import FairrampError
-from reproduction import claims, page
+from reproduction import claims, page, without, without_page
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, QUICK, Task, load
+from reproduction.results import Results
 from reproduction.runner import REDUCTION, all_methods, run_tasks
 from reproduction.store import Store
 
@@ -38,6 +40,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     for command in (run, quick):
         command.add_argument("--folder", help="folder with UCI's raw files (default: download them)")
+        command.add_argument("--linearpost", help="folder with LinearPost's repository (default: leave it out)")
         command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of parallel processes")
     commands.add_parser("page", help="write docs/reproduction.md from the stored results")
     return parser.parse_args(arguments)
@@ -60,15 +63,29 @@ def run(options: argparse.Namespace) -> int:
     store = Store(RESULTS, FULL)
     chosen = tuple(options.data), tuple(options.classifiers)
     todo = tasks(options.seeds, *chosen)
-    cheap = [name for name in all_methods() if name != REDUCTION]
+    cheap = [name for name in all_methods() if name not in (REDUCTION, *without.METHODS)]
     wanted = options.methods or all_methods()
     again = options.methods is not None
     run_tasks(store, todo, [name for name in cheap if name in wanted], options.folder, options.jobs, again)
     if REDUCTION in wanted:
         slow = tasks(min(options.reduction_seeds, options.seeds), *chosen)
         run_tasks(store, slow, [REDUCTION], options.folder, options.jobs, again)
+    if (without.DATA in options.data) and (without.CLASSIFIER in options.classifiers):
+        run_without(store, min(without.SEEDS, options.seeds), wanted, options, again)
     page.write(store, DOCS)
     return 0
+
+
+def run_without(
+    store: Store, seeds: int, wanted: Sequence[str], options: argparse.Namespace, again: bool = False
+) -> None:
+    """Compute missing results without the group; LinearPost needs a folder."""
+    names = [name for name in without.METHODS if name in wanted]
+    if options.linearpost is None:
+        names = [name for name in names if name not in without.LINEARPOST]
+    todo = tasks(seeds, (without.DATA,), (without.CLASSIFIER,))
+    if names:
+        run_tasks(store, todo, names, options.folder, options.jobs, again, options.linearpost)
 
 
 def quick(options: argparse.Namespace) -> int:
@@ -77,14 +94,15 @@ def quick(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     folder = Path(tempfile.mkdtemp(prefix="fairramp-reproduction-"))
     store = Store(folder / "results", QUICK)
-    peers_of_full_run = {"holisticai", REDUCTION}
+    peers_of_full_run = {"holisticai", REDUCTION, *without.METHODS}
     names = [name for name in all_methods() if name not in peers_of_full_run]
     run_tasks(store, tasks(claims.QUICK_SEEDS), names, options.folder, options.jobs)
     logistic = tasks(1, classifiers=("lr",))
     run_tasks(store, logistic, [REDUCTION], options.folder, options.jobs)
+    run_without(store, without.QUICK_SEEDS, (*without.OURS, *without.LINEARPOST), options)
     page.write(store, folder)
     print(f"page: {folder / 'reproduction.md'} ({time.perf_counter() - start:.0f} s)")
-    return claims.report(claims.qualitative(store))
+    return claims.report(claims.qualitative(store) + without_page.quick(Results(store)))
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reproduction import claims, compared, figures, paper, reasons
+from reproduction import claims, compared, figures, paper, reasons, without_page
 from reproduction.names import NAMES, TITLES
 from reproduction.protocol import CLASSIFIERS, DATA
 from reproduction.results import PAIRS, Pair, Results, listed, signed, table, with_error, worded
@@ -41,6 +41,7 @@ def write(store: Store, folder: Path) -> Path:
         differences(results),
         compared.other_objectives(results),
         compared.error_rates(results),
+        without_page.section(results),
         pictures(results, drawn),
         times(results),
         reasons.write(results),
@@ -49,7 +50,7 @@ def write(store: Store, folder: Path) -> Path:
     ]
     path = folder / "reproduction.md"
     with replaced(path) as fresh:
-        fresh.write_text("\n\n".join(filled(part) for part in parts) + "\n", encoding="utf-8")
+        fresh.write_text("\n\n".join(filled(part) for part in parts if part) + "\n", encoding="utf-8")
     return path
 
 
@@ -151,7 +152,7 @@ experiments have [their own page](reproduction-vision.md).
 
 def verdicts(results: Results) -> str:
     """Return our own criteria, and whether they hold."""
-    found = claims.criteria(results, TITLES, NAMES)
+    found = claims.criteria(results, TITLES, NAMES) + without_page.criteria(results)
     rows = [["holds" if claim.holds else "**does not hold**", claim.text, claim.numbers] for claim in found]
     fair = claims.fair_peers(results)
     others = [peer for peer in claims.PEERS if peer not in fair and claims.worst_gap(results, peer) is not None]

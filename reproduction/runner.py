@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from reproduction import error_rates, methods, objectives, reductions
+from reproduction import error_rates, methods, objectives, reductions, without
 from reproduction.protocol import Scored, Task, train
 from reproduction.store import Result, Store
 
@@ -16,13 +16,16 @@ METHODS = methods.METHODS | objectives.METHODS | error_rates.METHODS
 
 
 def all_methods() -> list[str]:
-    """Return the names of all methods, the slow one last."""
-    return [*METHODS, REDUCTION]
+    """Return the names of all methods, the slow ones last."""
+    return [*METHODS, REDUCTION, *without.METHODS]
 
 
 def key(store: Store, name: str) -> str:
     """Return the fingerprint of a method's results."""
-    settings = reductions.SETTINGS if name == REDUCTION else METHODS[name].settings
+    if name in without.METHODS:
+        settings = without.SETTINGS[name]
+    else:
+        settings = reductions.SETTINGS if name == REDUCTION else METHODS[name].settings
     return store.key([name, settings])
 
 
@@ -47,10 +50,19 @@ def scores(store: Store, task: Task, folder: str | None) -> Scored:
     return scored
 
 
-def run_task(store: Store, task: Task, names: Sequence[str], folder: str | None) -> Task:
+def run_task(
+    store: Store, task: Task, names: Sequence[str], folder: str | None, linearpost: str | None = None
+) -> Task:
     """Compute and store the named methods of one task."""
+    blind = [name for name in names if name in without.METHODS]  # these have scores of their own
+    for name in blind:
+        store.add(task, name, key(store, name), without.run(name, task, folder, linearpost))
+    if len(blind) == len(names):
+        return task
     scored = scores(store, task, folder)
     for name in names:
+        if name in blind:
+            continue
         if name == REDUCTION:
             result = reductions.run(scored, folder, store.settings)
         else:
@@ -66,6 +78,7 @@ def run_tasks(
     folder: str | None,
     jobs: int,
     again: bool = False,
+    linearpost: str | None = None,
 ) -> None:
     """Run all tasks with missing results, `jobs` at a time."""
     lacking = {task: missing(store, task, names, again) for task in tasks}
@@ -78,7 +91,7 @@ def run_tasks(
     # Spawned: a forked process would inherit locks of the libraries' threads.
     context = get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_exit_silently_on_interrupt) as pool:
-        futures = [pool.submit(run_task, store, task, lack, folder) for task, lack in todo.items()]
+        futures = [pool.submit(run_task, store, task, lack, folder, linearpost) for task, lack in todo.items()]
         try:
             for count, future in enumerate(as_completed(futures), start=1):
                 _say(future.result(), count, len(todo), time.perf_counter() - start)

@@ -978,6 +978,7 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "max_gap": None,
         "min_ratio": None,
         "overall_rate": None,
+        "combine": "intersections",
         "ramp_width": 0.01,
         "ramp": "centered",
         "target_rate": None,
@@ -993,6 +994,7 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "predict_method": "auto",
         "sensitive_columns": None,
         "drop_sensitive": False,
+        "group_estimator": None,
         "unseen_group": "error",
         "random_state": None,
     }

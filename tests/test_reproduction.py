@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduction import claims, error_rates, methods, objectives, paper, reductions, runner
+from reproduction import claims, error_rates, methods, objectives, paper, reductions, runner, without
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, Scored, Split, Task, keep_biased, split_rows
 from reproduction.results import Results
 from reproduction.store import Store, replaced
+from reproduction.uci import Adult
 from sklearn.neighbors import KNeighborsClassifier
+
+import fairramp
 
 TASK = Task("adult", "rf", 3)
 
@@ -213,6 +216,49 @@ def test_paper_tables_have_a_value_for_each_classifier() -> None:
 
 def test_stored_results_match_the_current_settings() -> None:
     results = Results(Store(Path(runner.__file__).parent / "results", FULL))
-    assert {name: results.seeds(name) for name in runner.all_methods()} == {
-        name: 10 if name == runner.REDUCTION else 20 for name in runner.all_methods()
+    assert {name: results.seeds(name) for name in [*runner.METHODS, runner.REDUCTION]} == {
+        name: 10 if name == runner.REDUCTION else 20 for name in [*runner.METHODS, runner.REDUCTION]
     }
+    for name in without.METHODS:
+        assert len(results.each((without.DATA, without.CLASSIFIER), name)) == without.SEEDS
+
+
+def blind_people(n: int = 4_000) -> Adult:
+    """People whose role mostly tells their sex, and whose outcome depends on it."""
+    rng = np.random.default_rng(0)
+    sex, race = rng.choice(["Female", "Male"], n), rng.choice(["A", "B"], n)
+    role = np.where(rng.random(n) < 0.9, np.where(sex == "Male", "Husband", "Wife"), "Other")
+    hours = rng.normal(size=n) + 0.5 * (sex == "Male")
+    label = (hours + rng.logistic(scale=0.5, size=n) > 0.3).astype(np.int64)
+    features = np.column_stack([hours.astype(object), role, sex, race])
+    kinds = ("number", "category", "category", "category")
+    return Adult(features, ("hours", "role", "sex", "race"), kinds, sex, label, race)
+
+
+def test_rules_without_the_group_see_neither_attribute_and_shrink_the_true_gap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    people = blind_people()
+    monkeypatch.setattr(without, "load", lambda name, folder: people)
+    for cached in (without.blind, without.probabilities):
+        cached.cache_clear()
+    try:
+        found, rows = without.ours("sex", 0, None), without.blind(0, None)
+    finally:
+        for cached in (without.blind, without.probabilities):
+            cached.cache_clear()
+    assert rows.features["train"].shape == (2_000, 1 + 3)  # hours, and the three roles
+    assert found["original"]["gap"] > 0.1
+    for limit in without.MAX_GAPS:
+        for model in ("logistic", "boosting", "estimator"):
+            result = found[model][str(limit)]
+            # The standard error of a difference between two rates of 330 test rows is about 0.04.
+            assert result["gap"] < found["original"]["gap"] - 0.05
+            if model != "estimator":
+                assert result["fit_expected_gap"] <= limit + 1e-9
+        assert found["bad"][str(limit)]["gap"] == pytest.approx(found["original"]["gap"], abs=0.05)
+
+
+def test_expected_gaps_weight_each_row_by_its_group_probabilities() -> None:
+    q = fairramp.GroupProbabilities({"A": [1.0, 0.5, 0.0], "B": [0.0, 0.5, 1.0]})
+    assert without.expected_gap(np.array([1.0, 1.0, 0.0]), q) == pytest.approx(1.0 - 0.5 / 1.5)

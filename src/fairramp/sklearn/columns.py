@@ -58,6 +58,16 @@ class Source:
         parts = [(table.tocsc() if issparse(table) else table)[:, [place]] for place in places]
         return [(part.toarray() if issparse(part) else part).ravel() for part in parts]
 
+    def lacks(self, X: Any) -> bool:
+        """Whether X has none of these columns, but may have all others."""
+        table = as_table(X)
+        assert self.columns is not None
+        frame, names = _frame(table), {column for column in self.columns if isinstance(column, str)}
+        if frame is not None and names:
+            return not names & set(frame.columns)
+        places = {column if isinstance(column, str) else column % self.n_features for column in self.columns}
+        return bool(table.shape[1] == self.n_features - len(places))
+
     def without(self, X: Any) -> Any:
         """X without these columns, as the same kind of table."""
         table = as_table(X)
@@ -92,18 +102,33 @@ class Sources:
         None if there are no strata, or if groups are passed as `sensitive_features`.
     drop : bool
         Whether the inner classifier sees X without the group columns.
+    hidden : bool
+        Whether groups are used in the fit only, so that no model sees their columns, and new rows may lack them.
     """
 
     groups: Source | None
     strata: Source | None
     drop: bool
+    hidden: bool
 
     @classmethod
     def settled(
-        cls, X: Any, sensitive_features: Any, *, sensitive_columns: Any, strata: Any, drop: bool
+        cls,
+        X: Any,
+        sensitive_features: Any,
+        *,
+        sensitive_columns: Any,
+        strata: Any,
+        drop: bool,
+        hidden: bool,
+        optional: bool = False,
     ) -> tuple[Self, Any, Any]:
-        """Settle the choices in the fit, and return them with the groups and strata of X."""
-        check_given_once(sensitive_features, sensitive_columns)
+        """Settle the choices in the fit, and return them with the groups and strata of X.
+
+        Groups are missing only if they are `optional`.
+        """
+        if not (optional and sensitive_features is None and sensitive_columns is None):
+            check_given_once(sensitive_features, sensitive_columns)
         source, groups = (
             (None, sensitive_features)
             if sensitive_columns is None
@@ -116,23 +141,36 @@ class Sources:
                 found="is None" if source is None else "returned labels",
             )
         outer, cells = (None, None) if strata is None else settled(X, strata, "strata")
-        return cls(source, outer, drop), groups, cells
+        return cls(source, outer, drop, hidden), groups, cells
 
     def labels(self, X: Any, sensitive_features: Any) -> tuple[Any, Any]:
-        """Groups and strata of new rows."""
-        groups = sensitive_features if self.groups is None else self.groups.labels(X)
-        return groups, None if self.strata is None else self.strata.labels(X)
+        """Groups, unless these are hidden, and strata of new rows."""
+        strata = None if self.strata is None else self.strata.labels(X)
+        if self.hidden:
+            return None, strata
+        return sensitive_features if self.groups is None else self.groups.labels(X), strata
+
+    @property
+    def dropped(self) -> Source | None:
+        """The columns that no model sees."""
+        chosen = self.groups if self.groups and self.groups.columns is not None else None
+        return chosen if self.drop or self.hidden else None
 
     def features(self, X: Any) -> Any:
-        """X as the inner classifier sees it."""
-        return self.groups.without(X) if self.drop and self.groups else X
+        """X as the models see it."""
+        if self.dropped is None or (self.hidden and self.dropped.lacks(X)):
+            return X
+        return self.dropped.without(X)
 
-    def check_same(self, *, sensitive_columns: Any, strata: Any, drop: bool) -> None:
+    def check_same(self, *, sensitive_columns: Any, strata: Any, drop: bool, hidden: bool) -> None:
         """Raise if a choice was made or removed since the fit."""
-        now = {"sensitive_columns": sensitive_columns is None, "strata": strata is None, "drop_sensitive": drop}
-        for (name, value), then in zip(
-            now.items(), (self.groups is None, self.strata is None, self.drop), strict=True
-        ):
+        now = {
+            "sensitive_columns": (sensitive_columns is None, self.groups is None),
+            "strata": (strata is None, self.strata is None),
+            "drop_sensitive": (drop, self.drop),
+            "group_estimator": (hidden, self.hidden),
+        }
+        for name, (value, then) in now.items():
             if value != then:
                 raise InputError("has changed since `fit`", argument=name, remedy="call `fit` again")
 

@@ -3,70 +3,46 @@
     a classifier to be trained  →  cross-fitted scores of the rows  →  fit_sample  →  train it on all rows
     a FrozenEstimator           →  its scores of the rows           →  fit_sample
 
+With a group model (see `group_model`), the rule is fitted to its group probabilities instead of the groups.
 All mathematics is in `fit_sample` and `Rule`; this wrapper passes scores, groups and labels to them.
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
 import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logit
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_consistent_length, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from fairramp.core.checks import check_flag, check_length, check_number, check_option
 from fairramp.data.arrays import as_weights
-from fairramp.data.columns import Columns
-from fairramp.data.groups import Codes, encode_groups
-from fairramp.data.sample import Sample, encode_strata
+from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
-from fairramp.fit.fit import fit_sample
-from fairramp.fit.settings import Settings
 from fairramp.fit.stream import StreamingFit
 from fairramp.rule.draws import decide
-from fairramp.rule.rule import Rule
-from fairramp.sklearn.columns import Sources, check_given_once
+from fairramp.sklearn.columns import Sources
+from fairramp.sklearn.group_model import warn_poor
 from fairramp.sklearn.rows import (
     KeptRows,
     check_classes,
     check_two_classes,
     classes_of,
-    cross_fitted_scores,
+    cross_fitted,
     fit_params,
     heights,
     method_of,
     random_source,
     scores_of,
+    splits_of,
     zero_one,
 )
-
-#: The scale of each method's scores, and the reverse.
-_SCALES = {"predict_proba": "probability", "decision_function": "logit"}
-_METHODS = {scale: method for method, scale in _SCALES.items()}
-#: Settings passed to the fit unchanged.
-_SETTINGS = (
-    "criterion",
-    "max_gap",
-    "min_ratio",
-    "costs",
-    "overall_rate",
-    "ramp_width",
-    "ramp",
-    "unseen_group",
-    "small_groups",
-    "solver",
-    "confidence",
-    "confidence_limit",
-)
+from fairramp.sklearn.wrapper import SCALE_OF, Wrapper
 
 
-class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class RandomizedThresholdOptimizer(Wrapper):
     """Binary classifier with equal rates between groups: selection rates, or true or false positive rates.
 
     Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and decides by
@@ -78,11 +54,11 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Classifier with `predict_proba` or `decision_function`, cloned and trained in `fit`. Pass a trained
         classifier as ``sklearn.frozen.FrozenEstimator(model)``; `fit` then fits only the rule, and needs rows
         that the model was not trained on.
-    criterion, max_gap, min_ratio, overall_rate, ramp_width, ramp, unseen_group, small_groups
+    criterion, max_gap, min_ratio, overall_rate, combine, ramp_width, ramp, unseen_group, small_groups
         As in `fit_rule`.
     target_rate : str or float, optional
-        As in `fit_rule`, but the default is always "accuracy", because `fit` has labels; with an `overall_rate`,
-        there is no target rate.
+        As in `fit_rule`, but the default is "accuracy", because `fit` has labels, except with a `group_estimator`
+        or ``combine="each"``, where it is "optimal"; with an `overall_rate`, there is no target rate.
     costs : tuple of two floats, optional
         Cost of a false positive and of a false negative, for the target "accuracy"; as in `fit_rule`.
     cutoff : float, default 0.5
@@ -108,6 +84,15 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     drop_sensitive : bool, default False
         Whether the inner classifier sees X without the `sensitive_columns`. By default, it uses them like any
         other column.
+    group_estimator : classifier with `predict_proba`, optional
+        Model of the groups, for decisions without them. `fit` still takes the groups and trains a clone of this
+        model, with X as its features. Then `predict`, `predict_proba`, `decision_function` and `score` use the
+        model's group probabilities and need no groups. They refuse `sensitive_features`; metadata routing passes
+        it on to `fit` and `partial_fit` only. The probabilities that the rule is fitted to are cross-fitted, in
+        the same folds as the scores, or in folds stratified by group if `estimator` is frozen. A FrozenEstimator
+        is used as it is; its classes must be the groups, and `fit` then needs no groups. The `sensitive_columns`
+        are used in `fit` only: neither model sees them, and new rows may lack them. See `GroupProbabilities` for
+        what such a rule can achieve.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
         Source of the draws of `predict`. None makes new draws at every call. An int repeats the same draws at
         every call, so the first row of every call gets the same draw. For decisions that are repeatable per
@@ -119,6 +104,9 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Trained on all rows, or the given FrozenEstimator.
     rule_ : Rule
         The fitted rule.
+    group_estimator_ : classifier or None
+        The group model: trained on all rows, or the given FrozenEstimator. Its classes are the groups; groups of
+        several columns, and those with a missing value, are numbered in the order of ``rule_.groups``.
     classes_ : array of shape (2,)
         Labels; the second is the positive one.
     n_features_in_, feature_names_in_
@@ -127,11 +115,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     Notes
     -----
     The fitted object, and its pickle, store the score, group, label and weight of each fit row for `partial_fit`
-    (except with ``solver="sgd"``). ``rule_`` contains no rows.
+    (except with ``solver="sgd"``); with a `group_estimator`, group probabilities instead of groups. ``rule_``
+    contains no rows.
 
     With ``sklearn.set_config(enable_metadata_routing=True)``, pipelines, `cross_val_score` with its default
     scorer and ``GridSearchCV.fit`` pass on `sensitive_features` without any request calls. Named scorers,
-    `cross_val_predict` and ``GridSearchCV.predict`` cannot pass it on. `sensitive_columns` works everywhere.
+    `cross_val_predict` and ``GridSearchCV.predict`` cannot pass it on. `sensitive_columns` works everywhere, and
+    so does a `group_estimator`.
 
     Examples
     --------
@@ -144,6 +134,14 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     >>> y = X.sum(axis=1) + rng.normal(size=2000) > 1.5
     >>> model = RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.02)
     >>> p = model.fit(X, y, sensitive_features=sex).predict_proba(X, sensitive_features=sex)[:, 1]
+    >>> bool(abs(p[sex == "f"].mean() - p[sex == "m"].mean()) < 0.03)
+    True
+
+    Without the group when deciding, from X with a column that is related to sex:
+
+    >>> X = np.column_stack([X, rng.normal(size=2000) + 3 * (sex == "m")])
+    >>> model = RandomizedThresholdOptimizer(LogisticRegression(), group_estimator=LogisticRegression())
+    >>> p = model.fit(X, y, sensitive_features=sex).predict_proba(X)[:, 1]
     >>> bool(abs(p[sex == "f"].mean() - p[sex == "m"].mean()) < 0.03)
     True
     """
@@ -165,6 +163,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         target_rate: str | float | None = None,
         costs: tuple[float, float] | None = None,
         overall_rate: float | None = None,
+        combine: str = "intersections",
         ramp_width: float = 0.01,
         ramp: str = "centered",
         cutoff: float = 0.5,
@@ -177,6 +176,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         predict_method: str = "auto",
         sensitive_columns: Any = None,
         drop_sensitive: bool = False,
+        group_estimator: Any = None,
         unseen_group: str = "error",
         random_state: Any = None,
     ) -> None:
@@ -187,6 +187,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.target_rate = target_rate
         self.costs = costs
         self.overall_rate = overall_rate
+        self.combine = combine
         self.ramp_width = ramp_width
         self.ramp = ramp
         self.cutoff = cutoff
@@ -199,6 +200,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.predict_method = predict_method
         self.sensitive_columns = sensitive_columns
         self.drop_sensitive = drop_sensitive
+        self.group_estimator = group_estimator
         self.unseen_group = unseen_group
         self.random_state = random_state
 
@@ -216,18 +218,20 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sensitive_features : labels of shape (n,), or several columns
             The groups, as in `fit_rule`; omit them if `sensitive_columns` is set.
         sample_weight : numbers of shape (n,), optional
-            Row weights for the rule and, if the classifier accepts them, also for the classifier.
+            Row weights for the rule and, if they accept them, also for the classifier and the group model.
         """
         return self._fit(X, y, None, sensitive_features, sample_weight)
 
     def _fit(self, X: Any, y: Any, classes: Any, sensitive_features: Any, sample_weight: Any) -> Self:
         asked = self._checked_settings(weighted=sample_weight is not None)
-        method = method_of(self.estimator, self.predict_method, _SCALES)
-        sources, groups, cells = Sources.settled(X, sensitive_features, **self._choices())
+        method = method_of(self.estimator, self.predict_method, SCALE_OF)
+        frozen, group_frozen = (isinstance(e, FrozenEstimator) for e in (self.estimator, self.group_estimator))
+        sources, groups, cells = Sources.settled(X, sensitive_features, **self._choices(), optional=group_frozen)
         codes, strata, weights = self._checked_rows(X, groups, cells, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
         features = sources.features(X)
-        if isinstance(self.estimator, FrozenEstimator):
+        splits = None
+        if frozen:
             model = self.estimator
             check_is_fitted(model)
             check_classes(classes, classes_of(model))
@@ -235,13 +239,24 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         else:
             check_two_classes(X, y)
             check_classes(classes, np.unique(y))
+            assert y is not None
             params = fit_params(self, weights)
-            scores = cross_fitted_scores(self.estimator, features, y, self.cv, method, params)
+            splits = splits_of(self.cv, features, y)
+
+            def scored(trained: Any, rows: Any) -> npt.NDArray[Any]:
+                return scores_of(trained, rows, method)
+
+            scores = cross_fitted(self.estimator, features, y, splits, scored, params)
             model = clone(self.estimator).fit(features, y, **params)
         known = classes_of(model)
-        rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, known), weights)
-        rule = self._learn(rows, asked, _SCALES[method], model)
+        group_model, membership = self._group_model_of(features, codes, splits, weights)
+        rows = KeptRows.of(scores, membership, strata, None if y is None else zero_one(y, known), weights)
+        crossed = not frozen or not (group_model is None or group_frozen)
+        rule = self._learn(rows, asked, SCALE_OF[method], crossed)
+        if isinstance(membership, GroupProbabilities) and codes is not None:
+            warn_poor(rule, scores, membership, codes, weights)
         self.estimator_, self.classes_, self.rule_, self._sources = model, known, rule, sources
+        self._group_model, self.group_estimator_ = group_model, group_model and group_model.model
         self._fitted_settings = asked, self.cutoff  # the descent continues only with the same settings
         self._seen: KeptRows | StreamingFit = (
             rows
@@ -264,7 +279,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         The first call trains the classifier, so its rows must have both classes. Later calls do not change the
         classifier. They score the new rows with ``estimator_``, so these should be rows that `estimator_` was not
         trained on, and fit the rule to all rows so far. With ``solver="sgd"``, each new row is one more step of
-        the descent toward the target rate of `fit`.
+        the descent toward the target rate of `fit`. With a `group_estimator`, later calls do not change the group
+        model either. They take its probabilities of the new rows and do not use their groups.
 
         Parameters
         ----------
@@ -280,7 +296,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         asked = self._checked_settings(weighted=sample_weight is not None)
         self._sources.check_same(**self._choices())
         check_classes(classes, self.classes_)
-        scores, codes, strata, weights = self._scored(X, sensitive_features, sample_weight)
+        passed = None if self._group_model else sensitive_features
+        scores, codes, strata, weights = self._scored(X, passed, sample_weight)
         labels = None if y is None else zero_one(y, self.classes_)
         if isinstance(self._seen, StreamingFit):
             check_consistent_length(scores, labels)
@@ -299,79 +316,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             self.rule_, self._seen = stream.partial_fit(scores, codes).rule(), stream
             return self
         rows = self._seen.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
-        self.rule_, self._seen = self._learn(rows, asked, self.rule_.scale, self.estimator_), rows
+        assert self.rule_.record is not None  # every fitted rule has one
+        crossed = self.rule_.record.cross_fitted
+        self.rule_, self._seen = self._learn(rows, asked, self.rule_.scale, crossed), rows
         return self
-
-    def _learn(self, rows: KeptRows, asked: Settings, scale: str, model: Any) -> Rule:
-        asked.check_rows(
-            labeled=rows.labels is not None,
-            stratified=rows.strata is not None,
-            weighted=rows.weights is not None,
-            needed="{y}, the true outcomes of all rows",
-        )
-        cutoff = float(self.cutoff)
-        settings = replace(
-            asked,
-            scale=scale,
-            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
-        )
-        sample = Sample.of_arrays(
-            rows.scores,
-            rows.codes,
-            rows.labels if asked.needs_labels else None,
-            scale=settings.meaning,
-            strata=rows.strata,
-            sample_weight=rows.weights,
-        )
-        rule = fit_sample(sample, settings)
-        assert rule.record is not None  # every fitted rule has one
-        return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
-
-    def _checked_settings(self, *, weighted: bool) -> Settings:
-        """Return the settings, checked before anything is trained."""
-        check_number("cutoff", self.cutoff, 0.0, 1.0)
-        check_option("predict_method", self.predict_method, ("auto", *_SCALES))
-        check_flag("drop_sensitive", self.drop_sensitive)
-        target = "accuracy" if self.target_rate is None and self.overall_rate is None else self.target_rate
-        asked = Settings(target_rate=target, **{name: getattr(self, name) for name in _SETTINGS})
-        asked.check_rows(labeled=True, stratified=self.strata is not None, weighted=weighted)
-        if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
-            raise InputError(
-                "{confidence} needs a trained classifier, because cross-fitted scores give no guarantee",
-                remedy="pass FrozenEstimator(model), and fit on rows that the model was not trained on",
-            )
-        return asked
-
-    # Rows -------------------------------------------------------------------------------------
-
-    def _choices(self) -> dict[str, Any]:
-        """Settings that say where groups and strata come from."""
-        return {
-            "sensitive_columns": self.sensitive_columns,
-            "strata": self.strata,
-            "drop": bool(self.drop_sensitive),
-        }
-
-    def _checked_rows(
-        self, X: Any, groups: Any, strata: Any, sample_weight: Any, rule: Rule | None = None
-    ) -> tuple[Codes, Codes | None, npt.NDArray[np.float64] | None]:
-        """Groups, strata and weights of the rows, checked before anything is trained."""
-        n_rows, known = _num_samples(X), rule.columns if rule else Columns()
-        source = "sensitive_features" if self.sensitive_columns is None else "sensitive_columns"
-        codes = encode_groups(groups, known.groups)
-        check_length(source, len(codes), n_rows, "X")
-        cells = None if strata is None else encode_strata(strata, known.strata)
-        return codes, cells, None if sample_weight is None else as_weights(sample_weight, n_rows)
-
-    def _scored(
-        self, X: Any, sensitive_features: Any, sample_weight: Any = None
-    ) -> tuple[npt.NDArray[Any], Codes, Codes | None, npt.NDArray[np.float64] | None]:
-        """Scores, groups, strata and weights of new rows. The classifier reads X first and checks it."""
-        check_is_fitted(self)
-        check_given_once(sensitive_features, self._sources.groups)
-        scores = scores_of(self.estimator_, self._sources.features(X), _METHODS[self.rule_.scale])
-        labels = self._sources.labels(X, sensitive_features)
-        return scores, *self._checked_rows(X, *labels, sample_weight, self.rule_)
 
     # Deciding ---------------------------------------------------------------------------------
 
@@ -384,7 +332,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X, sensitive_features
-            As in `fit`.
+            As in `fit`; with a `group_estimator`, without groups.
 
         Returns
         -------
@@ -405,7 +353,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X, sensitive_features
-            As in `fit`.
+            As in `fit`; with a `group_estimator`, without groups.
 
         Returns
         -------
@@ -424,7 +372,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X, sensitive_features
-            As in `fit`.
+            As in `fit`; with a `group_estimator`, without groups.
         ids : sequence of str or int, optional
             The id of each row. The same id and key always give the same draw, in any order, batch or subset.
         key : str, optional
@@ -449,44 +397,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
-            As in `fit`.
+            As in `fit`; with a `group_estimator`, without groups.
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
         labels = zero_one(y, self.classes_)
         check_consistent_length(X, labels)
         weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
         return float(np.average(np.where(labels, chances[:, 1], chances[:, 0]), weights=weights))
-
-    # scikit-learn interface ------------------------------------------------------------------
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of X in `fit`."""
-        dropping = self._sources.groups if self._sources.drop else None
-        return dropping.n_features if dropping else self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the columns of X in `fit`."""
-        dropping = self._sources.groups if self._sources.drop else None
-        names = dropping.names if dropping else None
-        return self.estimator_.feature_names_in_ if names is None else np.array(names, dtype=object)
-
-    def get_metadata_routing(self) -> Any:
-        """Route `sample_weight` to the inner classifier's `fit` if it requests it.
-
-        Returns
-        -------
-        sklearn.utils.metadata_routing.MetadataRouter
-        """
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        tags.classifier_tags.multi_class = False
-        return tags

@@ -6,7 +6,7 @@ by 0 and 1, which breaks classifiers that refer to them by name (``class_weight=
 """
 # ruff: noqa: N803, N806 -- scikit-learn calls it X, and so do its callers, by keyword
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -24,9 +24,15 @@ from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import ROUNDING
+from fairramp.data.arrays import as_scores
 from fairramp.data.groups import Codes, appended, check_n_columns
+from fairramp.data.probable import GroupProbabilities
+from fairramp.data.rows import ArrayRows
 from fairramp.errors import InputError, shown, warn
 from fairramp.rule.rule import Rule
+
+#: The rows of the training and of the test part of each split.
+Splits = list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]
 
 
 @dataclass(frozen=True)
@@ -36,13 +42,15 @@ class KeptRows:
     Attributes
     ----------
     scores : numbers of shape (n,)
-    codes, strata : Codes
-        Groups, and strata if there are any.
+    groups : Codes or GroupProbabilities
+        Groups, or what a group model says about them.
+    strata : Codes or None
+        Strata, if there are any.
     labels, weights : floats of shape (n,), or None
     """
 
     scores: npt.NDArray[Any]
-    codes: Codes
+    groups: Codes | GroupProbabilities
     strata: Codes | None
     labels: npt.NDArray[np.float64] | None
     weights: npt.NDArray[np.float64] | None
@@ -51,7 +59,7 @@ class KeptRows:
     def of(
         cls,
         scores: npt.NDArray[Any],
-        codes: Codes,
+        groups: Codes | GroupProbabilities,
         strata: Codes | None,
         labels: npt.NDArray[np.float64] | None,
         weights: npt.NDArray[np.float64] | None,
@@ -60,7 +68,7 @@ class KeptRows:
         check_consistent_length(scores, labels)
         return cls(
             scores,
-            replace(codes, values=codes.values.copy()),
+            replace(groups, values=groups.values.copy()) if isinstance(groups, Codes) else groups,
             strata and replace(strata, values=strata.values.copy()),
             labels,
             None if weights is None else weights.copy(),
@@ -68,13 +76,12 @@ class KeptRows:
 
     def with_rows(self, more: Self) -> Self:
         """Append rows. Labels are kept only if all rows have them; missing weights are 1."""
-        check_n_columns(more.codes, self.codes.n_columns, self.codes.names, "sensitive_features")
         both = (self, more)
         weights: Any = [np.ones(len(rows.scores)) if rows.weights is None else rows.weights for rows in both]
         return replace(
             self,
             scores=np.concatenate([rows.scores for rows in both]),
-            codes=appended(self.codes, more.codes),
+            groups=_joined(self.groups, more.groups),
             strata=self.strata and more.strata and appended(self.strata, more.strata),
             labels=None
             if any(rows.labels is None for rows in both)
@@ -83,12 +90,18 @@ class KeptRows:
         )
 
 
-def cross_fitted_scores(
-    estimator: Any, X: Any, y: npt.NDArray[Any], cv: Any, method: str, params: dict[str, Any]
-) -> npt.NDArray[np.float64]:
-    """Score each row with a clone that was not trained on it."""
+def _joined(first: Any, second: Any) -> Codes | GroupProbabilities:
+    """The groups of two sets of rows, which are known or estimated in both."""
+    if isinstance(first, GroupProbabilities):
+        return GroupProbabilities(np.hstack([first.values, second.ordered(first.labels).values]).T, first.labels)
+    check_n_columns(second, first.n_columns, first.names, "sensitive_features")
+    return appended(first, second)
+
+
+def splits_of(cv: Any, X: Any, y: npt.NDArray[Any]) -> Splits:
+    """The splits of a cross-fit, checked before anything is trained: every row is in exactly one test part."""
     (X,) = indexable(X)
-    scores = np.empty(len(y))
+    splits: Splits = []
     times = np.zeros(len(y), dtype=np.intp)
     for train, test in check_cv(cv, y, classifier=True).split(X, y):
         train, test = np.arange(len(y))[train], np.arange(len(y))[test]  # turns masks into indices
@@ -96,16 +109,13 @@ def cross_fitted_scores(
             raise InputError(
                 "must not have a row in both the training and the test part of a split", argument="cv"
             )
-        X_train, y_train = _safe_split(estimator, X, y, train)
-        X_test, _ = _safe_split(estimator, X, None, test, train)
-        if len(np.unique(y_train)) < 2:
+        if len(np.unique(y[train])) < 2:
             raise InputError(
                 "leaves only one class in a training part",
                 argument="cv",
                 remedy="use fewer splits, a stratified splitter or more rows",
             )
-        model = clone(estimator).fit(X_train, y_train, **{name: v[train] for name, v in params.items()})
-        scores[test] = scores_of(model, X_test, method)
+        splits.append((train, test))
         np.add.at(times, test, 1)
     if (times != 1).any():
         row = int(np.argmax(times != 1))
@@ -116,18 +126,41 @@ def cross_fitted_scores(
             row=row,
             times=times[row],
         )
-    return scores
+    return splits
 
 
-def fit_params(router: Any, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
-    """Arguments of the inner classifier's `fit` other than X and y; `router` is the outer estimator."""
+def cross_fitted(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    splits: Splits,
+    scored: Callable[[Any, Any], npt.NDArray[Any]],
+    params: dict[str, Any],
+) -> npt.NDArray[np.float64]:
+    """What `scored(model, X)` returns for each row, with a clone that was not trained on it."""
+    (X,) = indexable(X)
+    found: npt.NDArray[np.float64] | None = None
+    for train, test in splits:
+        X_train, y_train = _safe_split(estimator, X, y, train)
+        X_test, _ = _safe_split(estimator, X, None, test, train)
+        model = clone(estimator).fit(X_train, y_train, **{name: v[train] for name, v in params.items()})
+        values = scored(model, X_test)
+        found = np.empty((len(y), *values.shape[1:])) if found is None else found
+        found[test] = values
+    assert found is not None  # some rows are tested
+    return found
+
+
+def fit_params(router: Any, weights: npt.NDArray[np.float64] | None, name: str = "estimator") -> dict[str, Any]:
+    """Arguments of an inner model's `fit` other than X and y; `router` is the outer estimator."""
     if weights is None:
         return {}
     if get_config()["enable_metadata_routing"]:
-        return dict(process_routing(router, "fit", sample_weight=weights).estimator.fit)
-    if has_fit_parameter(router.estimator, "sample_weight"):
+        return dict(process_routing(router, "fit", sample_weight=weights)[name].fit)
+    if has_fit_parameter(model := getattr(router, name), "sample_weight"):
         return {"sample_weight": weights}
-    warn("{kind} does not accept {sample_weight}, so only the rule is weighted", kind=kind_of(router.estimator))
+    only = "only the rule is weighted" if name == "estimator" else "it is trained without weights"
+    warn("{kind} does not accept {sample_weight}, so " + only, kind=kind_of(model))
     return {}
 
 
@@ -229,7 +262,13 @@ def kind_of(estimator: Any) -> str:
 
 
 def heights(rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
-    """How far each score's position is above the threshold of its group."""
+    """How far each score's position is above the threshold of its group, or the expected one of its groups."""
+    if isinstance(groups, GroupProbabilities):
+        found, n_rows = rule.probable(groups), len(groups)
+        positions = ArrayRows(as_scores(scores), found, None, rule.meaning).positions(0, n_rows)
+        shifts = np.array([ramp.foot for ramp in rule.ramps]) - rule.center
+        middle = rule.center + OFFSETS[rule.ramp] * rule.ramps[0].width
+        return np.asarray(positions - middle - found.mix(shifts, 0, n_rows), dtype=np.float64)
     rows = rule.sample(scores, groups, strata=strata)
     ramps, own = rule.ramps_of(rows.cells)
     constant = np.array([ramp.is_constant for ramp in ramps])

@@ -1,0 +1,218 @@
+"""The page's section on decisions without the group, and our criterion for them.
+
+Every number is computed, and so is the choice of sentences that depend on one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from reproduction import without
+from reproduction.claims import OBJECTIVE_LOSS, QUICK_GAP, QUICK_LOSS, Claim
+from reproduction.results import Mean, Results, signed, table, with_error
+from reproduction.store import Result
+
+_PAIR = (without.DATA, without.CLASSIFIER)
+_TITLES = {
+    "original": ("the classifier's own decisions", "not used"),
+    "aware": ("rule by known groups", "known"),
+    "logistic": ("rule by probabilities, logistic", "estimated"),
+    "boosting": ("rule by probabilities, boosting", "estimated"),
+    "bad": ("rule by probabilities, bad", "estimated"),
+    "estimator": ("estimator with a group model, logistic", "estimated"),
+    "reduction": ("Fairlearn's reduction", "not used"),
+    "linearpost_logistic": ("LinearPost, logistic", "estimated"),
+    "linearpost_boosting": ("LinearPost, boosting", "estimated"),
+}
+_PEOPLE = {"sex": "women and men", "race": "the five races"}
+
+#: Reads the result of one limit from what is stored about a seed.
+Read = Callable[[dict[str, Result], str], Any]
+
+
+def _reading(method: str, attribute: str) -> Read:
+    """How a method's results with one limit are read."""
+    name = f"without_{attribute}"
+    if method == "original":
+        return lambda run, limit: run[name]["original"]
+    if method == "reduction":
+        return lambda run, limit: run[f"{name}_reduction"][limit]
+    if method.startswith("linearpost"):
+        return lambda run, limit: run[f"{name}_linearpost"][method.removeprefix("linearpost_")][limit]
+    return lambda run, limit: run[name][method][limit]
+
+
+def means(results: Results, method: str, attribute: str, limit: float, field: str) -> Mean | None:
+    """Return the mean of one number over seeds, or None if there is none."""
+    read = _reading(method, attribute)
+    values = []
+    for run in results.runs[_PAIR].values():
+        try:
+            values.append(read(run, str(limit))[field])
+        except KeyError:  # not run with this seed
+            continue
+    return Mean.of(np.array(values)) if values else None
+
+
+def _paired(results: Results, model: str, attribute: str, limit: float, field: str) -> Mean | None:
+    """Return the mean difference between our rule and LinearPost with the same group model."""
+    ours, theirs = (_reading(method, attribute) for method in (model, f"linearpost_{model}"))
+    runs = [
+        r
+        for r in results.runs[_PAIR].values()
+        if {f"without_{attribute}", f"without_{attribute}_linearpost"} <= set(r)
+    ]
+    values = [ours(run, str(limit))[field] - theirs(run, str(limit))[field] for run in runs]
+    return Mean.of(100 * np.array(values)) if values else None
+
+
+def against_linearpost(results: Results, field: str) -> dict[tuple[str, str, float], Mean]:
+    """Return our mean difference from LinearPost in points, by attribute, group model and limit."""
+    found = {
+        (attribute, model, limit): _paired(results, model, attribute, limit, field)
+        for attribute in without.ATTRIBUTES
+        for model in without.POST_MODELS
+        for limit in without.MAX_GAPS
+    }
+    return {key: mean for key, mean in found.items() if mean}
+
+
+def criteria(results: Results) -> list[Claim]:
+    """Return our criterion: no less accurate than LinearPost, with the same allowed gap."""
+    each = against_linearpost(results, "accuracy")
+    if not each:
+        return []
+    worst = min(each, key=lambda key: each[key].value)
+    attribute, model, limit = worst
+    wider = max(mean.value for mean in against_linearpost(results, "gap").values())
+    return [
+        Claim(
+            f"Without the group: mean accuracy at most {OBJECTIVE_LOSS} points below that of *LinearPost* with "
+            "the same scores, group probabilities and allowed gap",
+            each[worst].value >= -OBJECTIVE_LOSS,
+            f"worst {signed(each[worst].value, 2)} points ({attribute}, {model}, {100 * limit:g} points "
+            f"allowed); gap at most {signed(wider, 2)} points larger",
+        )
+    ]
+
+
+def quick(results: Results) -> list[Claim]:
+    """Return the check of the quick run."""
+    found = {
+        (method, field): means(results, method, "sex", 0.0, field)
+        for method in ("logistic", "aware")
+        for field in ("gap", "accuracy")
+    }
+    blind, loss = found["logistic", "gap"], float("inf")
+    if blind and (ours := found["logistic", "accuracy"]) and (known := found["aware", "accuracy"]):
+        loss = 100 * (known.value - ours.value)
+    left = blind.value if blind else float("inf")
+    text = (
+        f"without sex and race, the rule by group probabilities leaves a gap of at most {100 * QUICK_GAP:g} "
+        f"points by true sex, and is at most {QUICK_LOSS:g} point less accurate than the rule that knows it"
+    )
+    holds = left <= QUICK_GAP and loss <= QUICK_LOSS
+    return [Claim(text, holds, f"gap {100 * left:.1f} points, {loss:.2f} points less accurate")]
+
+
+def section(results: Results) -> str:
+    """Return the section."""
+    seeds = [run for run in results.runs[_PAIR].values() if set(without.OURS) <= set(run)]
+    if not seeds:
+        return ""
+
+    def told(method: str, attribute: str, field: str, limit: float = 0.0) -> str:
+        mean = means(results, method, attribute, limit, field)
+        assert mean is not None
+        return f"{100 * mean.value:.1f}"
+
+    parts = [
+        "## Without the group",
+        "If the classifier and the rule may not use sex, a model can estimate it from the other features, and "
+        "the rule uses its probabilities. On Adult without sex and race among the features, this lowers the "
+        f"gap between women and men from {told('original', 'sex', 'gap')} to {told('logistic', 'sex', 'gap')} "
+        f"points, measured by their true sex, at an accuracy of {told('logistic', 'sex', 'accuracy')}%. The "
+        f"rule that knows the sex has {told('aware', 'sex', 'gap')} points and "
+        f"{told('aware', 'sex', 'accuracy')}%. By race, the gap between the five races is "
+        f"{told('original', 'race', 'gap')} points before, {told('logistic', 'race', 'gap')} with the "
+        f"logistic and {told('boosting', 'race', 'gap')} with the boosted group model, and "
+        f"{told('aware', 'race', 'gap')} if the race is known. The accuracy is "
+        f"{told('logistic', 'race', 'accuracy')}% and {told('boosting', 'race', 'accuracy')}%, and "
+        f"{told('aware', 'race', 'accuracy')}% if the race is known. A group model that knows nothing changes "
+        f"nothing: its probabilities make expected rates equal ({told('bad', 'sex', 'expected_gap')} points on "
+        f"test rows), but the gap by true sex stays at {told('bad', 'sex', 'gap')} points. Only true groups "
+        "show this. Two of the races have about 1% of the rows each, fewer than 100 test rows, so gaps by race "
+        "are uncertain.",
+        _compared(results),
+    ]
+    for attribute in without.ATTRIBUTES:
+        parts += [
+            f"**By {attribute}**: gap between {_PEOPLE[attribute]} on test rows, in points, and accuracy in "
+            "percent, for two allowed gaps on the fit rows:",
+            _table(results, attribute),
+        ]
+    parts += [_models(results), _how(len(seeds))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _compared(results: Results) -> str:
+    accuracy, gap = (against_linearpost(results, field) for field in ("accuracy", "gap"))
+    if not accuracy:
+        return ""
+    close = sum(mean.value >= -OBJECTIVE_LOSS for mean in accuracy.values())
+    losses, gaps = ([mean.value for mean in found.values()] for found in (accuracy, gap))
+    return (
+        "LinearPost (Xian and Zhao, 2024) solves the same problem without a ramp, as a linear program. With the "
+        f"same scores, group probabilities and allowed gap, our mean accuracy is at most {OBJECTIVE_LOSS} points "
+        f"lower in {close} of {len(accuracy)} comparisons. The differences (ours − LinearPost) are "
+        f"{signed(min(losses), 2)} to {signed(max(losses), 2)} points in accuracy and {signed(min(gaps), 2)} to "
+        f"{signed(max(gaps), 2)} points in the gap. Fairlearn's reduction limits how far each group is from "
+        "all people, to 1 and 2 points, so it allows larger gaps between groups."
+    )
+
+
+def _table(results: Results, attribute: str) -> str:
+    rows = []
+    for method, (title, group) in _TITLES.items():
+        cells = []
+        for limit in without.MAX_GAPS:
+            for field, digits in (("gap", 1), ("accuracy", 2)):
+                mean = means(results, method, attribute, limit, field)
+                cells.append("–" if mean is None else with_error(mean, digits, 100))
+        if set(cells) != {"–"}:
+            rows.append([title, group, *cells])
+    limits = [f"{100 * limit:g}" for limit in without.MAX_GAPS]
+    header = [f"{what}, {limit} points allowed" for limit in limits for what in ("gap", "accuracy")]
+    return table(["method", "group when deciding", *header], rows)
+
+
+def _models(results: Results) -> str:
+    """Say how well each group model tells the groups apart."""
+    rows = []
+    for attribute in without.ATTRIBUTES:
+        runs = list(results.each(_PAIR, f"without_{attribute}").values())
+        for label in runs[0]["logistic"]["auc"]:
+            cells = [f"{np.mean([run[m]['auc'][label] for run in runs]):.2f}" for m in without.MODELS]
+            rows.append([attribute, label, *cells])
+    return (
+        "How well the group models tell each group from the others on test rows, as the area under the ROC curve "
+        "(½ is chance). Sex is easily guessed: the attribute *relationship* has the values Husband and Wife.\n\n"
+        + table(["attribute", "group", *without.MODELS], rows)
+    )
+
+
+def _how(seeds: int) -> str:
+    bounds = " and ".join(f"{bound:g}" for bound in without.BOUNDS.values())
+    return (
+        f"The splits are those described above, with {seeds} seed{'s' if seeds > 1 else ''}. The classifier "
+        "and the logistic group model are logistic regressions with default settings; the boosted one is "
+        "scikit-learn's `HistGradientBoostingClassifier`. They are trained on the classifier's half, and "
+        "rules are fitted on the fit rows. The bad group model returns the share of each group times a random "
+        f"number between {1 - without.NOISE:g} and {1 + without.NOISE:g}, scaled to a sum of 1. The estimator "
+        "is `RandomizedThresholdOptimizer(…, group_estimator=…)`, which cross-fits both models on the "
+        "training and fit rows. The reduction is `ExponentiatedGradient` with at most 50 iterations and "
+        f"`DemographicParity(difference_bound=…)` of {bounds}, trained without sex and race as features. "
+        "LinearPost is the authors' code (`rxian/fair-classification` on GitHub) with cvxpy's default solver; "
+        "pass a folder with it as `make reproduce LINEARPOST=folder`."
+    )

@@ -1,0 +1,216 @@
+"""What the estimator does around a fit: settings, rows, group models, and scikit-learn's interface.
+
+`estimator` has the arguments and the public methods.
+"""
+# ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from fairramp.core.checks import check_flag, check_length, check_number, check_option
+from fairramp.data.arrays import as_weights
+from fairramp.data.columns import Columns
+from fairramp.data.groups import Codes, encode_groups
+from fairramp.data.probable import GroupProbabilities
+from fairramp.data.sample import Sample, encode_strata
+from fairramp.errors import InputError
+from fairramp.fit.fit import fit_sample
+from fairramp.fit.probable import fit_probabilities
+from fairramp.fit.settings import Settings
+from fairramp.rule.rule import Rule
+from fairramp.sklearn.columns import Sources, check_given_once
+from fairramp.sklearn.group_model import (
+    GroupModel,
+    check_group_estimator,
+    frozen_group_model,
+    trained_group_model,
+)
+from fairramp.sklearn.rows import KeptRows, Splits, fit_params, scores_of
+
+#: The scale of each method's scores, and the reverse.
+SCALE_OF = {"predict_proba": "probability", "decision_function": "logit"}
+_METHODS = {scale: method for method, scale in SCALE_OF.items()}
+#: Settings passed to the fit unchanged.
+_SETTINGS = (
+    "criterion",
+    "max_gap",
+    "min_ratio",
+    "costs",
+    "overall_rate",
+    "combine",
+    "ramp_width",
+    "ramp",
+    "unseen_group",
+    "small_groups",
+    "solver",
+    "confidence",
+    "confidence_limit",
+)
+#: Methods that need no groups if there is a group model.
+_DECIDING = ("predict", "predict_proba", "decision_function", "score")
+
+
+class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier around another one and, perhaps, a group model."""
+
+    rule_: Rule
+    _sources: Sources
+    _group_model: GroupModel | None
+
+    # Fitting ----------------------------------------------------------------------------------
+
+    def _group_model_of(
+        self, features: Any, codes: Codes | None, splits: Splits | None, weights: npt.NDArray[np.float64] | None
+    ) -> tuple[GroupModel | None, Codes | GroupProbabilities]:
+        """The group model, if there is one, and the groups or their probabilities."""
+        if isinstance(self.group_estimator, FrozenEstimator):
+            return frozen_group_model(self.group_estimator, features, codes)
+        assert codes is not None  # only a frozen model needs no groups
+        if self.group_estimator is None:
+            return None, codes
+        params = fit_params(self, weights, "group_estimator")
+        return trained_group_model(self.group_estimator, features, codes, splits, self.cv, params)
+
+    def _learn(self, rows: KeptRows, asked: Settings, scale: str, cross_fitted: bool) -> Rule:
+        asked.check_rows(
+            labeled=rows.labels is not None,
+            stratified=rows.strata is not None,
+            weighted=rows.weights is not None,
+            needed="{y}, the true outcomes of all rows",
+        )
+        cutoff = float(self.cutoff)
+        settings = replace(
+            asked,
+            scale=scale,
+            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
+        )
+        if isinstance(rows.groups, GroupProbabilities):
+            rule = fit_probabilities(rows.scores, rows.groups, settings, sample_weight=rows.weights)
+        else:
+            sample = Sample.of_arrays(
+                rows.scores,
+                rows.groups,
+                rows.labels if asked.needs_labels else None,
+                scale=settings.meaning,
+                strata=rows.strata,
+                sample_weight=rows.weights,
+            )
+            rule = fit_sample(sample, settings)
+        assert rule.record is not None  # every fitted rule has one
+        return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
+
+    def _checked_settings(self, *, weighted: bool) -> Settings:
+        """Return the settings, checked before anything is trained."""
+        check_number("cutoff", self.cutoff, 0.0, 1.0)
+        check_option("predict_method", self.predict_method, ("auto", *SCALE_OF))
+        check_flag("drop_sensitive", self.drop_sensitive)
+        target = self.target_rate
+        if target is None and self.overall_rate is None and self.group_estimator is None:
+            target = None if self.combine == "each" else "accuracy"
+        asked = Settings(target_rate=target, **{name: getattr(self, name) for name in _SETTINGS})
+        if self.group_estimator is not None:
+            check_group_estimator(self.group_estimator, asked, stratified=self.strata is not None)
+        asked.check_rows(labeled=True, stratified=self.strata is not None, weighted=weighted)
+        if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
+            raise InputError(
+                "{confidence} needs a trained classifier, because cross-fitted scores give no guarantee",
+                remedy="pass FrozenEstimator(model), and fit on rows that the model was not trained on",
+            )
+        return asked
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def _choices(self) -> dict[str, Any]:
+        """Settings that say where groups and strata come from."""
+        return {
+            "sensitive_columns": self.sensitive_columns,
+            "strata": self.strata,
+            "drop": bool(self.drop_sensitive),
+            "hidden": self.group_estimator is not None,
+        }
+
+    def _checked_rows(
+        self, X: Any, groups: Any, strata: Any, sample_weight: Any, rule: Rule | None = None
+    ) -> tuple[Codes | None, Codes | None, npt.NDArray[np.float64] | None]:
+        """Groups (unless missing), strata and weights of the rows, checked before anything is trained."""
+        n_rows, known = _num_samples(X), rule.columns if rule else Columns()
+        source = "sensitive_features" if self.sensitive_columns is None else "sensitive_columns"
+        codes = None if groups is None else encode_groups(groups, known.groups)
+        if codes is not None:
+            check_length(source, len(codes), n_rows, "X")
+        cells = None if strata is None else encode_strata(strata, known.strata)
+        return codes, cells, None if sample_weight is None else as_weights(sample_weight, n_rows)
+
+    def _scored(
+        self, X: Any, sensitive_features: Any, sample_weight: Any = None
+    ) -> tuple[npt.NDArray[Any], Any, Codes | None, npt.NDArray[np.float64] | None]:
+        """Scores, groups (or their probabilities), strata and weights of new rows.
+
+        The classifier reads X first and checks it.
+        """
+        check_is_fitted(self)
+        if self._group_model is None:
+            check_given_once(sensitive_features, self._sources.groups)
+        elif sensitive_features is not None:
+            raise InputError(
+                "is used only in `fit` if there is a {group_estimator}",
+                argument="sensitive_features",
+                remedy="leave it out",
+            )
+        features = self._sources.features(X)
+        scores = scores_of(self.estimator_, features, _METHODS[self.rule_.scale])
+        labels = self._sources.labels(X, sensitive_features)
+        codes, strata, weights = self._checked_rows(X, *labels, sample_weight, self.rule_)
+        groups = codes if self._group_model is None else self._group_model.probabilities(features)
+        return scores, groups, strata, weights
+
+    # scikit-learn interface ------------------------------------------------------------------
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X in `fit`."""
+        dropping = self._sources.dropped
+        return dropping.n_features if dropping else int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns of X in `fit`."""
+        dropping = self._sources.dropped
+        names = dropping.names if dropping else None
+        return self.estimator_.feature_names_in_ if names is None else np.array(names, dtype=object)
+
+    def get_metadata_routing(self) -> Any:
+        """Route `sample_weight` to the `fit` of the inner classifier and the group model if they request it.
+
+        With a group model, methods that decide do not request `sensitive_features`.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        request, models = self._get_metadata_request(), {"estimator": self.estimator}
+        if self.group_estimator is not None:
+            models["group_estimator"] = self.group_estimator
+            for method in _DECIDING:
+                getattr(request, method).add_request(param="sensitive_features", alias=False)
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(request)
+        return router.add(**models, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        if self.group_estimator is not None:
+            others = get_tags(self.group_estimator).input_tags
+            for name in ("sparse", "allow_nan"):
+                setattr(tags.input_tags, name, getattr(tags.input_tags, name) and getattr(others, name))
+        tags.classifier_tags.multi_class = False
+        return tags
