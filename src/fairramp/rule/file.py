@@ -17,7 +17,6 @@ Schema from these types.
 
 import json
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import inf
@@ -131,9 +130,7 @@ def _document(rule: Any) -> RuleFile:
         base=rule.base and RampEntry(*_numbers(rule.base)),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),
         record=convert(rule.record, _Record | None, from_attributes=True),
-        **{name: getattr(rule, name) for name in _SETTINGS}
-        # A default is left out only if it is the same object, which a string from a pickle is not.
-        | {"membership": sys.intern(rule.membership)},
+        **{name: getattr(rule, name) for name in _SETTINGS},
     )
 
 
