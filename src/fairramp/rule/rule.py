@@ -393,6 +393,19 @@ class Rule(Shown, Stored, Verbs):
             )
         return groups.ordered(self.groups)
 
+    def deciding(self, group_probabilities: Any) -> GroupProbabilities | None:
+        """What the rule decides by beside the true groups; raises if it is missing, or not used."""
+        if self.membership != "probabilities":
+            if group_probabilities is not None:
+                raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")
+            return None
+        if group_probabilities is None:
+            raise InputError(
+                "This rule uses group probabilities: pass them as {group_probabilities}, and the true groups as "
+                "{groups}"
+            )
+        return self.probable(group_probabilities)
+
     def knows(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which labels the rule was fitted on; raises if no row has one of them."""
         known = np.array([ramp is not None for ramp in self._known_ramps(codes.labels)])
@@ -416,13 +429,6 @@ class Rule(Shown, Stored, Verbs):
         If the rule uses group probabilities, `groups` are the true groups.
         """
         self.check_strata(strata)
-        if self.membership != "probabilities" and group_probabilities is not None:
-            raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")
-        if self.membership == "probabilities" and group_probabilities is None:
-            raise InputError(
-                "This rule uses group probabilities: pass them as {group_probabilities}, and the true groups as "
-                "{groups}"
-            )
         return Sample.of_arrays(
             scores,
             groups,
@@ -432,7 +438,7 @@ class Rule(Shown, Stored, Verbs):
             sample_weight=sample_weight,
             columns=self.columns,
             drop_empty=drop_empty,
-            membership=None if group_probabilities is None else self.probable(group_probabilities),
+            membership=self.deciding(group_probabilities),
         )
 
     def probabilities(

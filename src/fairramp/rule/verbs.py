@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairramp.core.table import notebook_html
-from fairramp.errors import FairrampError
+from fairramp.errors import FairrampError, InputError
 
 if TYPE_CHECKING:
     import altair
@@ -191,8 +191,29 @@ class Verbs(Drawn):
             prefix=prefix,
         )
 
-    def certificate(self: Any, confidence: float = 0.95) -> "Certificate":
-        """Bound the gap in the population that the fit rows came from; see `fairramp.Certificate`.
+    def certificate(
+        self: Any,
+        confidence: float = 0.95,
+        *,
+        scores: Any = None,
+        groups: Any = None,
+        group_probabilities: Any = None,
+        sample_weight: Any = None,
+    ) -> "Certificate":
+        """Bound the gap in the population that the fit rows or fresh rows came from; see `fairramp.Certificate`.
+
+        A rule by group probabilities, or by each of several attributes, needs fresh rows: its thresholds depend
+        on all fit rows at once, so these rows say too little about new people.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Confidence level of the limits.
+        scores, groups, sample_weight
+            Fresh rows, which the rule was not fitted on, with their true groups; by default, the limits come from
+            the fit rows. Only for rules that make selection rates equal, without strata.
+        group_probabilities : GroupProbabilities, optional
+            What the rule decides by, if it uses group probabilities.
 
         Examples
         --------
@@ -201,10 +222,27 @@ class Verbs(Drawn):
         >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2, ramp_width=0)
         >>> rule.certificate().estimated < 0.02
         True
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> found = rule.certificate(scores=data.score[12000:], groups=data.sex[12000:])
+        >>> print(found.limits())
+        estimated limit 1.7 points, proven limit 3.4 points
         """
-        from fairramp.measure.certificate import certify
+        fresh = {
+            "scores": scores,
+            "groups": groups,
+            "group_probabilities": group_probabilities,
+            "sample_weight": sample_weight,
+        }
+        if all(given is None for given in fresh.values()):
+            from fairramp.measure.certificate import certify
 
-        return certify(self, confidence)
+            return certify(self, confidence)
+        for name in ("scores", "groups"):
+            if fresh[name] is None:
+                raise InputError("A certificate on fresh rows requires {" + name + "}")
+        from fairramp.measure.fresh import certify_on
+
+        return certify_on(self, confidence, **fresh)
 
     def check(
         self: Any,
@@ -215,11 +253,16 @@ class Verbs(Drawn):
         strata: Any = None,
         sample_weight: Any = None,
         confidence: float = 0.95,
+        group_probabilities: Any = None,
     ) -> "Check":
         """Check once, on new rows, whether the gap exceeds the estimated limit; see `fairramp.Check`.
 
         To check repeatedly as rows arrive, use `monitor`. `labels`, the true outcomes of the new rows, are
         required if the rule makes error rates equal, and otherwise not used.
+
+        A rule by group probabilities, or by each of several attributes, has no estimated limit: the gap is
+        compared with the rule's `max_gap`. `groups` are then the true groups, or the attributes, and
+        `group_probabilities` what a rule by group probabilities decides by.
 
         Examples
         --------
@@ -232,7 +275,14 @@ class Verbs(Drawn):
         from fairramp.measure.drift import check
 
         return check(
-            self, scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence
+            self,
+            scores,
+            groups,
+            labels,
+            strata=strata,
+            sample_weight=sample_weight,
+            confidence=confidence,
+            group_probabilities=group_probabilities,
         )
 
     def monitor(self: Any, confidence: float = 0.95) -> "Monitor":
