@@ -32,8 +32,8 @@ from fairramp.rule.rule import Rule
 _NORMAL, _WEIGHTS = "a normal approximation", "the row weights"
 _ASSUMPTIONS = (
     "The limits assume that each group's rows were drawn independently from the people the rule will be applied "
-    "to, and that {what} fitted on them. Group sizes may change, but the distribution of {which} within each group "
-    "must not."
+    "to, and that {what} fitted on them. Group sizes may change, but the distribution of {which} within each "
+    "group must not."
 )
 
 

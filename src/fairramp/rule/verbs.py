@@ -310,7 +310,9 @@ class Verbs(Drawn):
         score : float
             On the scale that the rule was fitted with.
         group : label
-            A tuple if several columns make a group; a list works as well.
+            A tuple if several columns make a group, or for a rule by each of several attributes, a value of each;
+            a list works as well. For a rule by group probabilities, a dict of the groups and the person's
+            probabilities.
         stratum : label, optional
             Required if the rule equalizes within strata.
 
@@ -327,6 +329,12 @@ class Verbs(Drawn):
         >>> rule.explain(0.41, "Female")
         Yes. In group Female, a score of 0.41 is at or above 0.2385, where everyone is
         selected. The classifier alone would say no: its cutoff is 0.5.
+        >>> certain = {group: (data.sex == group).astype(float) for group in ("Female", "Male")}
+        >>> rule = fairramp.fit_rule(data.score, fairramp.GroupProbabilities(certain), max_gap=0.02)
+        >>> rule.explain(0.41, {"Female": 0.7, "Male": 0.3})
+        Yes. With group probabilities Female 70.0%, Male 30.0%, a score of 0.41 is at or
+        above 0.3581, where everyone is selected. The classifier alone would say no: its
+        cutoff is 0.5.
         """
         from fairramp.show.answers import explain
 
