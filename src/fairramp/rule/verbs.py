@@ -355,6 +355,7 @@ class Verbs(Drawn):
         date: str | None = None,
         review_date: str | None = None,
         confidence: float = 0.95,
+        group_probabilities: Any = None,
         compare: "Rule | None" = None,
         compare_name: str | None = None,
         path: str | os.PathLike[str] | None = None,
@@ -389,6 +390,10 @@ class Verbs(Drawn):
             the same input gives the same page.
         confidence : float, default 0.95
             Confidence level of all intervals and of the certificate.
+        group_probabilities : GroupProbabilities, optional
+            What the rule decides by, if it uses group probabilities; `groups` are then the true groups. The
+            report of such a rule, and of a rule by each of several attributes, has no slider, and limits for new
+            people only if these are not the fit rows.
         compare : Rule, optional
             Another rule for the same scores and groups, such as the one in force. The report then says which of
             its settings differ, and for how many people in each group the two rules decide differently. Its
@@ -434,6 +439,7 @@ class Verbs(Drawn):
                 date=date,
                 review_date=review_date,
                 confidence=confidence,
+                group_probabilities=group_probabilities,
                 label_column=_name_of(labels),
                 weight_column=_name_of(sample_weight),
                 compare=compare,

@@ -28,7 +28,7 @@ def limit_of(o: Outcome) -> Number:
 
 def say(content: Content, o: Outcome) -> dict[str, Number]:
     """All texts at a position of the slider."""
-    judgment = o.judgment
+    judgment, drawn = o.judgment, "probability of selection" if content.mixing else "score distribution"
     texts = {
         "where": "This is the reported rule."
         if o.is_own
@@ -41,7 +41,7 @@ def say(content: Content, o: Outcome) -> dict[str, Number]:
         "harm": _harm(content, o),
         "command": o.command,
         "assumptions": o.guarantee.assumptions,
-        "label_scores": f"Chart: score distribution of each group. {_thresholds(o)}; see the tables below.",
+        "label_scores": f"Chart: {drawn} of each group. {_thresholds(o)}; see the tables below.",
     }
     for name, rates in o.after.rates.items():
         texts[f"label_{name}"] = _rates_label(content, name, rates.rate)
