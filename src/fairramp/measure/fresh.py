@@ -62,13 +62,14 @@ def certify_on(
         rule, scores, groups, None, sample_weight=sample_weight, group_probabilities=group_probabilities
     )
     n_groups, parts = len(rule.groups), rule.parts
-    rates, rows, sizes = np.full(n_groups, 0.5), np.zeros(n_groups), np.zeros(n_groups, dtype=np.intp)
+    rates, rows, sizes = np.zeros(n_groups), np.zeros(n_groups), np.zeros(n_groups, dtype=np.intp)
     rates[seen.seats], rows[seen.seats], sizes[seen.seats] = seen.rates, seen.effective_rows, seen.rows
     there = rows > 0
-    lower, upper = np.zeros(n_groups), np.ones(n_groups)
-    lower[there], upper[there] = kl_interval(rates[there], rows[there], delta / (2 * n_groups))
-    proven = min(worst_stratum(widest, parts, lower, upper), 1.0)
-    estimated = gap_interval(rates, rows, confidence, parts)[1] if there.all() else 1.0
+    estimated = proven = 1.0
+    if there.all():
+        lower, upper = kl_interval(rates, rows, delta / (2 * n_groups))
+        proven = min(worst_stratum(widest, parts, lower, upper), 1.0)
+        estimated = gap_interval(rates, rows, confidence, parts)[1]
     plain = sample_weight is None
     bounds = (
         Bound("newcombe", min(estimated, proven), False, (_NORMAL, *(() if plain else (_WEIGHTS,)))),

@@ -216,6 +216,8 @@ class Content:
         The other rule that the reported one is compared with, if any.
     mixing : str
         How a person's threshold follows from those of the groups; empty if every person belongs to one group.
+    parts : tuple of int, or None
+        Index of each group's stratum or attribute; None if all groups are compared.
     """
 
     title: str
@@ -249,6 +251,7 @@ class Content:
     answers: tuple[AnswerForm, ...]
     compared: Compared | None
     mixing: str = ""
+    parts: tuple[int, ...] | None = None
 
     @property
     def has_parts(self) -> bool:

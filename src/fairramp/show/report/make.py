@@ -153,7 +153,7 @@ def make_content(
         title=plain_name(title) if title else _title(about, rule.event, group_name),
         about=about,
         group_name=group_name,
-        rows=int(rows.sum()),
+        rows=int(measured.sums.rows.sum()),
         weighted=sample.weights is not None,
         labeled=sample.labels is not None,
         confidence=confidence,
@@ -208,6 +208,7 @@ def make_content(
         },
         answers=_answers(rule, known),
         mixing=" ".join(rule.mixing),
+        parts=None if measured.strata is None else tuple(measured.strata.tolist()),
         compared=None
         if compare is None
         else compare_rules(rule, compare, compare_name, known, measured, outcomes[own].after),
