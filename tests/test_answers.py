@@ -421,7 +421,9 @@ def test_fragment_has_labeled_fields_for_many_hostile_groups():
     forms = answer_forms(rule)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string((HERE / "answer.html").read_text(encoding="utf-8"))
-    text = template.render(answers=[form.group for form in forms], c={"settings": {"scale": "probability"}})
+    text = template.render(
+        answers=[form.group for form in forms], c={"settings": {"scale": "probability"}}, slides=True
+    )
     assert "<b>" not in text
     assert text.count("<option ") == 600
     assert '<option value="599" dir="auto">&lt;b&gt;599</option>' in text

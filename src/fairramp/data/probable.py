@@ -12,7 +12,7 @@ from fairramp.core.checks import check_length
 from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.labels import Label, canonical_label, label_key
 from fairramp.data.arrays import as_column
-from fairramp.errors import InputError
+from fairramp.errors import InputError, UnsupportedError
 
 #: Largest difference from 1 of the probabilities of one row, which may be rounded.
 SUM_TOLERANCE = 1e-6
@@ -136,6 +136,14 @@ class GroupProbabilities:
                 found=list(self.labels),
             )
         return self._made(tuple(labels), self.values[[keys[key] for key in wanted]])
+
+
+def refuse_probabilities(groups: Any, what: str) -> None:
+    """Raise if groups are group probabilities, which `what` does not support."""
+    if isinstance(groups, GroupProbabilities):
+        raise UnsupportedError(
+            what + " does not support group probabilities", remedy="pass the groups themselves"
+        )
 
 
 def _columns(probabilities: Any, labels: Sequence[Any] | None) -> tuple[list[Any], list[Label]]:

@@ -195,7 +195,7 @@ def fit_probable(rows: ProbableRows, settings: Settings, columns: Columns, weigh
         rows.labels,
         ramps,
         rates,
-        _fingerprint(rows, found),
+        probable_fingerprint(rows, problem, found),
         level=settings.target_rate if isinstance(settings.target_rate, float) else problem.band.level_of(after),
         parts=None,
         weighted=weighted,
@@ -226,7 +226,8 @@ def _rates(found: dict[str, Floats]) -> Rates:
     )
 
 
-def _fingerprint(rows: ProbableRows, found: dict[str, Floats]) -> str:
+def probable_fingerprint(rows: ProbableRows, problem: Problem, found: dict[str, Floats] | None = None) -> str:
     """SHA-256 of the number of rows and of rounded sums, which do not depend on the order of the rows."""
-    sums = {name: [round(value, 3) for value in found[name].tolist()] for name in ("rows", "vo", "vx")}
+    known = rows.sums(np.zeros(len(rows.labels)), 0.0, problem) if found is None else found
+    sums = {name: [round(value, 3) for value in known[name].tolist()] for name in ("rows", "vo", "vx")}
     return hashlib.sha256(json.dumps([list(rows.labels), rows.n_rows, sums]).encode()).hexdigest()

@@ -31,6 +31,7 @@ from fairramp.core.words import (
     plain,
     points,
 )
+from fairramp.data.probable import refuse_probabilities
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, shown
 from fairramp.fit.counts import TOLERANCE, Band, Ranking, best_counts
@@ -268,6 +269,7 @@ def select(
     Female   8,094     135     284  3.5%    0.7450        0
     Male    16,327     865     716  4.4%    0.9185        0
     """
+    refuse_probabilities(groups, "A selection of places")
     band = _band(max_gap, min_ratio)
     sample = Sample.of_arrays(scores, groups, scale=scale_of(scale, higher_is_better))
     n = len(sample)

@@ -22,6 +22,7 @@ from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.data.arrays import as_scores
 from fairramp.data.columns import Columns
 from fairramp.data.groups import check_n_columns, encode_groups
+from fairramp.data.probable import refuse_probabilities
 from fairramp.data.rows import ArrayRows
 from fairramp.errors import FairrampError, InputError, UnsupportedError
 from fairramp.fit.settings import Settings
@@ -131,6 +132,7 @@ class StreamingFit:
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
         unlike = {
             "strata": rule.stratified,
+            "rules by group probabilities or by each attribute": rule.mixes,
             "{min_ratio}": rule.min_ratio is not None,
             "{criterion:" + rule.criterion + "}": rule.event is not SELECTION,
             "constant ramps": any(ramp.is_constant for ramp in [*rule.ramps, rule.pooled or rule.ramps[0]]),
@@ -193,6 +195,7 @@ class StreamingFit:
         >>> stream.partial_fit([0.2, 0.7], ["A", "B"]).partial_fit([0.9], ["C"]).rule().groups
         ('A', 'B', 'C')
         """
+        refuse_probabilities(groups, "A stream")
         column = as_scores(scores)
         codes = encode_groups(groups, self._names)
         check_length("groups", len(codes), len(column))

@@ -16,26 +16,31 @@ Wilson intervals with effective rows (see `measure.means`), gap and ratio Newcom
 Every number is an expectation over the rule's random draws, not the result of one draw.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from fairramp.core.cells import cell_columns, stratum_index
+import numpy as np
+
+from fairramp.core.cells import cell_columns, strata_slices, stratum_index
 from fairramp.core.checks import check_number, check_option
-from fairramp.core.curve import Floats
+from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import EVENT_OF, SELECTION, SYNONYMS, Event
-from fairramp.core.labels import Label, show_label
+from fairramp.core.labels import Label, label_parts, show_label
 from fairramp.core.table import Table, one_line, printed
-from fairramp.core.words import percent, plain
+from fairramp.core.words import percent, plain, points, with_interval
+from fairramp.data.groups import Codes
 from fairramp.data.sample import Sample
-from fairramp.errors import InputError
+from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.direction import warn_direction
+from fairramp.fit.each import Attributes
 from fairramp.fit.gains import Costs
-from fairramp.fit.settings import Settings, checked_costs
+from fairramp.fit.settings import COMBINATIONS, Settings, checked_costs
 from fairramp.measure.calibration import calibration_errors
 from fairramp.measure.comparison import comparison, left_out
-from fairramp.measure.means import are_decisions, tally_rows
-from fairramp.measure.rates import Selection, selection
+from fairramp.measure.group_model import GroupModel, group_model
+from fairramp.measure.means import RowTallies, are_decisions, tally_rows
+from fairramp.measure.rates import GroupRates, Selection, selection
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
 
@@ -79,6 +84,13 @@ class Audit(Drawn):
         Whether the scores were 0/1 decisions and no rule was given.
     costs : tuple of two floats, or None
         Cost of a false positive and of a false negative, if they are known.
+    by_attribute : bool
+        Whether groups were compared by each of several attributes. If so, `groups` holds (attribute, value)
+        pairs, and gap and ratio are those within the attribute that is furthest apart.
+    intersections : Audit or None
+        If so, the audit by the intersections of the attributes, whose rates may differ.
+    group_model : GroupModel or None
+        How well group probabilities agree with the true groups, for a rule that uses them.
 
     Examples
     --------
@@ -106,6 +118,9 @@ class Audit(Drawn):
     higher_is_better: bool = True
     of_decisions: bool = False
     costs: tuple[float, float] | None = None
+    by_attribute: bool = False
+    intersections: "Audit | None" = None
+    group_model: GroupModel | None = None
 
     def sentences(self) -> list[str]:
         """Sentences on the groups furthest apart, before and after, on groups without a rate and on weights.
@@ -117,7 +132,6 @@ class Audit(Drawn):
         ['Selection rate: B 100.0% of 2 rows, A 50.0% of 2 rows (2.0 times as high).']
         """
         names, found, gone = [one_line(show_label(label)) for label in self.groups], list[str](), list[str]()
-        strata = stratum_index(self.groups) if self.within_strata else None
         side = "above" if self.higher_is_better else "below"
         for event in self.event.simple:
             what = event.rate.capitalize()
@@ -126,17 +140,34 @@ class Audit(Drawn):
             for decisions, said in ((self.before, before), (self.after, f"{what} after")):
                 if decisions is not None:
                     one = decisions.rates[event.name]
-                    found.append(comparison(one.rate, names, strata, one.rows, said, event=event))
+                    found += self._compared(one, said, event)
             gone += [left_out(self.before.rates[event.name].rate, names, event) or ""]
         found += filter(None, gone)
         if self.event.parts:
             one = self.selection.rates[SELECTION.name]
             what = "Selection rate" if self.after is None else "Selection rate after"
-            found.append(comparison(one.rate, names, strata, one.rows, what))
+            found += self._compared(one, what, SELECTION)
         if self.randomized is not None:
             found.append(f"Decided at random: {percent(self.randomized)} of the rows.")
         if self.weighted:
             found.append("Rows are weighted, so the confidence intervals are approximate.")
+        if self.group_model is not None:
+            found += self.group_model.sentences()
+        return found
+
+    def _compared(self, one: GroupRates, what: str, event: Event) -> list[str]:
+        """The groups furthest apart: in a stratum, or in each attribute."""
+        names = [one_line(show_label(label)) for label in self.groups]
+        strata = stratum_index(self.groups) if self.within_strata else None
+        if not self.by_attribute:
+            return [comparison(one.rate, names, strata, one.rows, what, event=event)]
+        found = []
+        for part in strata_slices(stratum_index(self.groups), len(names)):
+            attribute, values = label_parts(self.groups[part][0])[0], self.groups[part]
+            first, mark, rest = what.partition(" (")
+            said = one_line(f"{first} by {show_label(attribute)}{mark}{rest}")
+            own = [one_line(show_label(label_parts(pair)[1])) for pair in values]
+            found.append(comparison(one.rate[part], own, None, one.rows[part], said, event=event))
         return found
 
     @property
@@ -212,7 +243,13 @@ class Audit(Drawn):
         known = {name: values for name, values in columns.items() if values is not None}
         every = self.groups * (len(events) // len(self.groups) or 1)
         return Table(
-            cell_columns(every, stratified=self.within_strata, events=events) | known,
+            cell_columns(
+                every,
+                stratified=self.within_strata or self.by_attribute,
+                events=events,
+                outer="attribute" if self.by_attribute else "stratum",
+            )
+            | known,
             headings=headings,
             shares=known,
             confidence=self.confidence,
@@ -292,7 +329,31 @@ class Audit(Drawn):
         parts: list[Table | str] = ["\n".join(self.sentences()), self.table()]
         if self.selection.accuracy is not None:
             parts += [*(["Errors of the rule:"] if self.after else []), self.errors()]
-        return [*parts, self.gaps()]
+        parts.append(self.gaps())
+        if self.group_model is not None:
+            parts += ["Group probabilities:", self.group_model.table()]
+        if self.intersections is not None:
+            parts += [self.intersections.as_intersections(), self.intersections.table()]
+        return parts
+
+    def as_intersections(self) -> str:
+        """The gap between intersections of attributes, in a sentence.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> columns = {"sex": ["F", "F", "M", "M"], "age": ["old", "young", "old", "young"]}
+        >>> found = fairramp.audit([0, 1, 1, 0], columns, combine="each")
+        >>> found.gap, found.intersections.gap
+        (0.0, 1.0)
+        >>> print(found.intersections.as_intersections())
+        Intersections: gap 100.0 points [0.0, 100.0].
+        """
+        s, was = self.selection, f", was {points(self.before.gap)}" if self.after else ""
+        if s.gap != s.gap:
+            return f"Intersections: no {self.event.gap}."
+        shown = with_interval(*map(points, (s.gap, *s.gap_interval)))
+        return f"Intersections: {self.event.gap} {shown}{was}."
 
 
 def audit(
@@ -309,6 +370,8 @@ def audit(
     scale: str | None = None,
     higher_is_better: bool | None = None,
     costs: tuple[float, float] | None = None,
+    group_probabilities: Any = None,
+    combine: str | None = None,
 ) -> Audit:
     """Measure each group's rate and the gap, before and after a rule; with labels, also accuracy and error rates.
 
@@ -339,6 +402,13 @@ def audit(
     costs : tuple of two floats, optional
         Cost of a false positive and of a false negative; the audit then has the mean cost of a row. By default,
         those with which the rule was fitted, if any.
+    group_probabilities : GroupProbabilities, optional
+        What the rule decides by, if it uses group probabilities; required then. `groups` are the true groups, and
+        all rates are by true group. A warning says if the probabilities are poor: see `GroupModel`.
+    combine : {"intersections", "each"}, optional
+        Whether several group columns make intersections, or are compared one by one: the gap is then the largest
+        gap within a column, and `Audit.intersections` has the intersections. By default, as the rule was fitted;
+        without a rule, "intersections".
 
     Examples
     --------
@@ -391,6 +461,11 @@ def audit(
             "{criterion:" + event.criterion + "} requires {labels}, the true outcomes",
             remedy="pass them, or compare selection rates with {criterion:parity}",
         )
+    by_attribute = _by_attribute(combine, rule)
+    if by_attribute and strata is not None:
+        raise UnsupportedError("{combine:each} does not support {strata}", remedy="remove one of the two")
+    if group_probabilities is not None and rule is None:
+        raise InputError("{group_probabilities} are those that a rule decides by: pass {rule}, or remove them")
     sample = Sample.of_arrays(
         scores,
         groups,
@@ -400,36 +475,86 @@ def audit(
         sample_weight=sample_weight,
         columns=rule.columns if rule else None,
         drop_empty=True,
+        membership=None if rule is None else rule.deciding(group_probabilities),
     )
     found = tally_rows(sample, cutoff=asked.problem.cutoff, rule=rule)
     warn_direction(sample, fitted=rule is not None)
-    of = None if strata is None else stratum_index(found.groups)
-    own, more = found.own, dict[str, Any]()
-    if found.after is not None:
-        more = {
-            "after": selection(found.after, confidence, of, paid, event),
-            "changed_to_yes": _floats(found.changed_to_yes),
-            "changed_to_no": _floats(found.changed_to_no),
-            "randomized": found.randomized,
-        }
     of_decisions = rule is None and are_decisions(sample, asked.problem.cutoff)
     # Decisions, and scores of which only the order matters, are not estimates of anything.
-    if sample.labels is not None and not of_decisions and not sample.scale.only_ordered:
-        more["calibration_error"] = _floats(calibration_errors(sample, found.counts))
-    return Audit(
-        groups=found.groups,
-        rows=tuple(found.rows.tolist()),
-        before=selection(own, confidence, of, paid, event),
-        criterion=event.criterion,
-        confidence=confidence,
+    calibrated = sample.labels is not None and not of_decisions and not sample.scale.only_ordered
+
+    def measured(found: RowTallies, of: Integers | None, errors: Callable[[], Floats], **more: Any) -> Audit:
+        if found.after is not None:
+            more |= {
+                "after": selection(found.after, confidence, of, paid, event),
+                "changed_to_yes": _floats(found.changed_to_yes),
+                "changed_to_no": _floats(found.changed_to_no),
+                "randomized": found.randomized,
+            }
+        return Audit(
+            groups=found.groups,
+            rows=tuple(found.rows.tolist()),
+            before=selection(found.own, confidence, of, paid, event),
+            calibration_error=_floats(errors()) if calibrated else None,
+            criterion=event.criterion,
+            confidence=confidence,
+            weighted=sample.weights is not None,
+            of_decisions=of_decisions,
+            cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
+            higher_is_better=asked.higher_is_better,
+            costs=None if paid is None else (paid.false_positive, paid.false_negative),
+            **more,
+        )
+
+    of = None if strata is None else stratum_index(found.groups)
+    model = None if sample.membership is None else group_model(sample, sample.membership)
+    audited = measured(
+        found,
+        of,
+        lambda: calibration_errors(sample, found.counts),
         within_strata=strata is not None,
-        weighted=sample.weights is not None,
-        of_decisions=of_decisions,
-        cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
-        higher_is_better=asked.higher_is_better,
-        costs=None if paid is None else (paid.false_positive, paid.false_negative),
-        **more,
+        group_model=model,
     )
+    if model is not None:
+        model.warn()
+    if not by_attribute:
+        return audited
+    names = [name for name, _ in rule.attributes] if rule and rule.membership == "each" else sample.groups.names
+    attributes = Attributes.of(found.groups, names)
+    return measured(
+        found.by_value(attributes),
+        attributes.parts,
+        lambda: _errors_by_value(sample, found, attributes),
+        by_attribute=True,
+        intersections=audited,
+    )
+
+
+def _by_attribute(combine: str | None, rule: Rule | None) -> bool:
+    """Whether several group columns are compared one by one."""
+    own = None if rule is None or rule.membership != "each" else "each"
+    if combine is not None:
+        check_option("combine", combine, COMBINATIONS)
+    if None not in (combine, own) and combine != own:
+        raise InputError(
+            "is {own!r} in the rule but {given!r} in the call",
+            argument="combine",
+            remedy="leave it out; the audit has the intersections, too",
+            own=own,
+            given=combine,
+        )
+    return (combine or own) == "each"
+
+
+def _errors_by_value(sample: Sample, found: RowTallies, attributes: Attributes) -> Floats:
+    """The calibration error of the scores of each attribute's values."""
+    cells, errors = np.cumsum(found.counts > 0) - 1, []
+    for seats, block in zip(attributes.of_cell.T, attributes.blocks, strict=True):
+        values = (seats - block.start)[cells[sample.cells.block(0, len(sample))]]
+        codes = Codes(values, 0, attributes.values[block])
+        counts = np.bincount(values, minlength=len(codes.labels))
+        errors.append(calibration_errors(replace(sample, groups=codes, cells=codes), counts))
+    return np.concatenate(errors)
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

@@ -11,6 +11,9 @@ A few small groups make every limit wide. Each bound is built from limits per gr
 subset of K groups chosen by their sizes alone. The j smallest groups, with at most a tenth of the rows, are left
 out if that halves the width 1/√n_(j+1) + 1/√n_(j+2) of the two smallest remaining groups.
 
+If the rows are fresh, the rule is fixed before them, and each group's rate is a mean of independent values. This
+is the only certificate of rules that mix thresholds (`measure.fresh`).
+
 For true and false positive rates, all numbers of rows are those of rows with that label. For equalized odds, the
 limits of both gaps hold jointly, and the larger one is the certificate's. All limits assume independent fit rows
 that the model was not trained on. Reference: Alabdulmohsin and Lucic 2021, Theorem 1.
@@ -53,6 +56,7 @@ _SOURCES = {
     "kl": "Chernoff bound per group",
     "pairs": "joint bound on each pair",
     "dkw": "Dvoretzky-Kiefer-Wolfowitz",
+    "newcombe": "interval of the gap",
     "theorem_1": "the paper, smallest group",
     "theorem_1_as_printed": "the paper as printed, all rows",
 }
@@ -73,9 +77,9 @@ class Spelling:
     groups: Callable[..., str] = with_rows
     group: str = "group "
 
-    def fit_rows(self, groups: Sequence[tuple[Label, int]], event: Event) -> str:
-        """Groups with their numbers of fit rows."""
-        return self.groups(groups, what=f"fit {event.row}")
+    def fit_rows(self, groups: Sequence[tuple[Label, int]], event: Event, *, fresh: bool = False) -> str:
+        """Groups with their numbers of fit rows, or of fresh rows."""
+        return self.groups(groups, what=f"{'fresh' if fresh else 'fit'} {event.row}")
 
 
 PLAIN = Spelling()
@@ -131,6 +135,11 @@ class Certificate(Drawn):
     max_gap : float or None
         The limit that was requested: on the gap in the population if the rule was fitted with `confidence`,
         otherwise on the gap on the fit rows. None with `min_ratio`.
+    fresh : bool
+        Whether the limits come from fresh rows, not from the fit rows. Numbers of fit rows, and gaps on them, are
+        then those of the fresh rows.
+    by_attribute : bool
+        Whether groups are compared within each attribute, for a rule by each of several attributes.
 
     Examples
     --------
@@ -156,6 +165,8 @@ class Certificate(Drawn):
     counted: Event = SELECTION
     fit_gaps: dict[str, float] = field(default_factory=dict)
     max_gap: float | None = None
+    fresh: bool = False
+    by_attribute: bool = False
 
     @property
     def rate(self) -> str:
@@ -222,6 +233,7 @@ class Certificate(Drawn):
         """
         gap = self.event.gap
         which = f"Largest {gap} within a stratum" if self.within_strata else gap.capitalize()
+        which = f"Largest {gap} within an attribute" if self.by_attribute else which
         sure, more = f"{percentage(self.confidence)} confidence", [_RATIO] if self.has_ratio else []
         if self.estimated >= 1:
             return [f"{which} in the population: these rows set no limit at {sure}.", *self._each(), *more]
@@ -230,7 +242,7 @@ class Certificate(Drawn):
             reasons = next(b.why_not for b in self.bounds if b.limit == self.estimated)
             found.append(f"The estimated limit is approximate because of {listed(reasons)}.")
         if self.widest_for is not None:
-            widest = spelled.fit_rows([self.widest_for], self.counted)
+            widest = spelled.fit_rows([self.widest_for], self.counted, fresh=self.fresh)
             found.append(f"The uncertainty is largest for {spelled.group}{widest}.")
         if (rest := self.rest) is not None:
             several = len(self.left_out) > 1
@@ -269,6 +281,7 @@ class Certificate(Drawn):
                 "widest_for": self.widest_for and counted([self.widest_for])[0],
                 "left_out": counted(self.left_out),
                 "rest": self.rest and self.rest.to_dict(),
+                "fresh": self.fresh,
             }
         )
 

@@ -21,8 +21,11 @@ def comparison(
     what: str = "Selection rate",
     spelled: Callable[[str], str] = str,
     event: Event = SELECTION,
+    within: str = "stratum",
 ) -> str:
     """Name the highest and the lowest rate; with strata, those of the stratum with the largest gap.
+
+    `within` is what a stratum is called.
 
     Groups whose rate is NaN have no row of the event and are left out.
 
@@ -48,9 +51,8 @@ def comparison(
     worst = min(tied, key=lambda part: float(r[part].min() / r[part].max()) if r[part].max() > 0 else 1.0)
     high, low = worst.start + int(r[worst].argmax()), worst.start + int(r[worst].argmin())
     if rates[high] - rates[low] <= NOTHING:
-        return (
-            f"{what}: {f'{percent(rates[high])} in every group' if strata is None else 'equal in each stratum'}."
-        )
+        where = f"{percent(rates[high])} in every group" if strata is None else f"equal in each {within}"
+        return f"{what}: {where}."
     decimals = next((d for d in range(1, 6) if percent(rates[high], d) != percent(rates[low], d)), 6)
     of = ["" if rows is None else f" of {counted(rows[k], event)}" for k in (high, low)]
     first = f"{what}: {called[high]} {percent(rates[high], decimals)}{of[0]}"

@@ -8,7 +8,9 @@ wrong (δ), or the interval may be (δ). In practice it is much rarer, because b
 Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and the groups that
 remain without a few small ones. The parts share the δ of the new rows. Rows of groups unknown to the rule are
 left out, and for true and false positive rates those with the other label. For equalized odds, both rates are
-compared, and their parts share δ too. `measure.power` computes the drifts that a check can detect.
+compared, and their parts share δ too. A rule that mixes thresholds has no certificate, so g is the gap that it
+was fitted with; while the gap in the population is at most g, the probability of an alarm is at most δ.
+`measure.power` computes the drifts that a check can detect.
 """
 
 from collections.abc import Sequence
@@ -27,13 +29,13 @@ from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, one_line
 from fairramp.core.words import number, percent, percentage, plain, upward_points, wrapped
-from fairramp.errors import InputError, warn
+from fairramp.errors import InputError, UnsupportedError, warn
 from fairramp.measure.certificate import PLAIN, Spelling, counted
 from fairramp.measure.means import mean_chances
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.power import Compared, detectable_gap, detectable_rates
 from fairramp.measure.verdict import Verdict, is_sound, worst
-from fairramp.rule.limits import certifiable
+from fairramp.rule.limits import certifiable, recorded
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
 
@@ -52,7 +54,8 @@ class Check(Drawn):
     gap_interval : tuple of float
         Confidence limits of the gap.
     limit : float
-        The estimated limit on the gap, as in `fairramp.Certificate`.
+        The estimated limit on the gap, as in `fairramp.Certificate`; for a rule by group probabilities or by each
+        of several attributes, the `max_gap` of the rule.
     groups, rows, rates, lower, upper : tuple
         Groups with new rows, their numbers of new rows, and their expected rates with confidence limits. For true
         and false positive rates, only rows with that label count. For equalized odds, the groups with new rows of
@@ -77,7 +80,11 @@ class Check(Drawn):
     confidence : float
         Confidence level of the intervals.
     false_alarm_rate : float
-        Upper bound on the probability of `has_drifted` if nothing has changed.
+        Upper bound on the probability of `has_drifted` if nothing has changed; if `limit` is the `max_gap` of the
+        rule, if the gap in the population is at most that.
+    by_attribute : bool
+        Whether groups are compared within each attribute; `groups` then holds (attribute, value) pairs, and
+        `stratum` is the attribute with this gap.
     event : Event
         Which rates are compared: the ones that the rule makes equal.
     events, missing_events : tuple of Event
@@ -120,6 +127,7 @@ class Check(Drawn):
     gap_event: Event
     event: Event = SELECTION
     min_ratio: float | None = None
+    by_attribute: bool = False
 
     @property
     def rate(self) -> str:
@@ -178,7 +186,10 @@ class Check(Drawn):
         below, above = self._detectable
         return Table(
             cell_columns(
-                self.groups, stratified=self.within_strata, events=self.events if self.event.parts else ()
+                self.groups,
+                stratified=self.within_strata or self.by_attribute,
+                events=self.events if self.event.parts else (),
+                outer="attribute" if self.by_attribute else "stratum",
             )
             | {
                 "n": self.rows,
@@ -266,6 +277,8 @@ class Check(Drawn):
         """
         first = " ".join([self.sentence(), *self._details()])
         second = f"False alarm rate: at most {percentage(round(self.false_alarm_rate, 12))}."
+        if self.comparisons[0].kind == "requested":
+            second = f"{second[:-1]} if the gap in the population is within the limit."
         if self._compared.parts or len(self.groups) > len(self.event.simple):
             gap = self.detectable_gap
             second += (
@@ -286,6 +299,8 @@ class Check(Drawn):
     def _details(self) -> list[str]:
         """The stratum, the groups furthest apart and the groups that were not checked."""
         found = [f"Stratum: {one_line(show_label(self.stratum))}."] if self.within_strata else []
+        if self.by_attribute:
+            found = [f"Attribute: {one_line(show_label(self.stratum))}."]
         if self.pair is not None:
             every = zip(self.groups, self.events, self.rates, self.rows, strict=True)
             now = {label_key(label): (rate, n) for label, event, rate, n in every if event is self.gap_event}
@@ -321,14 +336,28 @@ def check(
     strata: Any = None,
     sample_weight: Any = None,
     confidence: float = 0.95,
+    group_probabilities: Any = None,
 ) -> Check:
-    """Compare a rule's gap on new rows with its estimated limit."""
+    """Compare a rule's gap on new rows with its estimated limit, or with the limit it was fitted with."""
     delta = 1 - check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    record = certifiable(rule)
+    if rule.mixes and rule.min_ratio is not None:
+        raise UnsupportedError(
+            "A check compares gaps and does not support {min_ratio} for a rule that mixes thresholds",
+            remedy="measure the ratio with fairramp.audit",
+        )
+    record = recorded(rule) if rule.mixes else certifiable(rule)
     if record.weighted and sample_weight is None:
         warn("The rule was fitted with weights; pass {sample_weight}, or the new rates are not comparable")
     every = parts_of(rule, confidence)
-    seen = mean_chances(rule, scores, groups, labels, strata=strata, sample_weight=sample_weight)
+    seen = mean_chances(
+        rule,
+        scores,
+        groups,
+        labels,
+        strata=strata,
+        sample_weight=sample_weight,
+        group_probabilities=group_probabilities,
+    )
     if not seen.groups:
         raise InputError(
             "None of the rows has label {label}, so there are no {rate}s to check",
@@ -376,15 +405,16 @@ def check(
         upper=tuple(upper.tolist()),
         rates_then=tuple(then.tolist()),
         pair=pair if decided.gap > 0 else None,
-        stratum=first[0] if rule.stratified and isinstance(first, tuple) else None,
+        stratum=first[0] if rule.parts is not None and isinstance(first, tuple) else None,
         left_out=part.left_out,
         missing=missing,
-        comparisons=(decided,) if rule.stratified else tuple(found),
+        comparisons=tuple(found) if rule.parts is None else (decided,),
         within_strata=rule.stratified,
         confidence=confidence,
-        # The limits of strata hold jointly; the limit without a few small groups is an additional one.
         min_ratio=rule.min_ratio,
-        false_alarm_rate=(2 + any(part.left_out for part in every)) * delta,
+        # The limits of strata hold jointly; the limit without a few small groups is an additional one.
+        false_alarm_rate=delta if rule.mixes else (2 + any(part.left_out for part in every)) * delta,
+        by_attribute=rule.membership == "each",
         _compared=Compared(
             then,
             record.column("effective_rows")[seen.seats],

@@ -25,6 +25,7 @@ from fairramp.core.table import Table, printed
 from fairramp.core.words import number, percent, points
 from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns
+from fairramp.data.probable import refuse_probabilities
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError, UnsupportedError
 from fairramp.fit.direction import warn_direction
@@ -200,6 +201,7 @@ def frontier(
     (True, [0.838, 0.852])
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    refuse_probabilities(groups, "A frontier")
     asked = Settings(
         criterion=criterion,
         scale=scale,

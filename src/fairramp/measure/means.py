@@ -12,7 +12,7 @@ One pass over the rows counts classes: group, label, the classifier's own decisi
 between. Σw and Σw² of the classes give all sums, with Σwh, Σw²h and Σw²h² of the rows between.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -26,6 +26,7 @@ from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label, label_key
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
+from fairramp.fit.each import Attributes
 from fairramp.rule.rule import Rule
 
 #: Rows whose temporary arrays fit into the cache of a core.
@@ -93,7 +94,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Sums:
-    """Weights of points that stand for several rows each; `squares` is Σw², `rows` their number."""
+    """Weights of points that stand for several rows each; `squares` is Σw², `rows` their number.
+
+    `group` has one column per attribute if a point belongs to a group of each.
+    """
 
     group: Integers
     weights: Floats
@@ -101,13 +105,16 @@ class Sums:
     squares: Floats
     rows: Integers
 
+    def total(self, amounts: Any, part: Integers | int = 0, n_parts: int = 1) -> Floats:
+        """Sum in each group and part; shape (K · n_parts,)."""
+        columns = np.reshape(self.group, (len(self.weights), -1)).T
+        sums = [np.bincount(g * n_parts + part, amounts, minlength=self.n_groups * n_parts) for g in columns]
+        found: Floats = np.sum(sums, axis=0)
+        return found
+
     def mean(self, values: Floats) -> Floats:
         """Mean in each group."""
-        total, weights = (
-            np.bincount(self.group, amounts, minlength=self.n_groups)
-            for amounts in (self.weights * values, self.weights)
-        )
-        return np.divide(total, weights)
+        return np.divide(self.total(self.weights * values), self.total(self.weights))
 
     def overall(self, values: Floats) -> float:
         """Mean over all groups together."""
@@ -115,12 +122,11 @@ class Sums:
 
     def tally(self, h: Floats, labels: Floats | None) -> Tally:
         """Decisions with selection probabilities `h`."""
-        shape = (1 if labels is None else 2, self.n_groups)
-        cells = self.group if labels is None else labels.astype(np.intp) * self.n_groups + self.group
+        n_labels = 1 if labels is None else 2
+        part = 0 if labels is None else labels.astype(np.intp)
 
         def total(amounts: Any) -> Floats:
-            sums: Any = np.bincount(cells, amounts, minlength=shape[0] * shape[1])
-            return np.reshape(sums, shape)
+            return np.reshape(self.total(amounts, part, n_labels), (self.n_groups, n_labels)).T
 
         w, squares, between = self.weights, self.squares, (h > 0) & (h < 1)
         parts: list[Any] = [h >= 1, h <= 0, between, between * h, between * h**2]
@@ -148,6 +154,22 @@ class RowTallies:
     squares: Floats
     #: Σ wh, Σ w(1 − h), Σ w²h and Σ w²h² of rows with a probability between 0 and 1.
     between: Floats
+
+    def by_value(self, attributes: Attributes) -> "RowTallies":
+        """The same decisions by the values of attributes; the groups must be the cells of these.
+
+        A row then counts once for each attribute, which changes no mean over all rows.
+        """
+        z = attributes.matrix
+        return replace(
+            self,
+            groups=attributes.values,
+            counts=(self.rows @ z).astype(np.intp),
+            rows_by_label=(self.rows_by_label @ z).astype(np.intp),
+            weights=self.weights @ z,
+            squares=self.squares @ z,
+            between=self.between @ z,
+        )
 
     @property
     def rows(self) -> Integers:
@@ -300,12 +322,20 @@ def check_labels(rule: Rule, labels: Any) -> None:
 
 
 def mean_chances(
-    rule: Rule, scores: Any, groups: Any, labels: Any, *, strata: Any = None, sample_weight: Any = None
+    rule: Rule,
+    scores: Any,
+    groups: Any,
+    labels: Any,
+    *,
+    strata: Any = None,
+    sample_weight: Any = None,
+    group_probabilities: Any = None,
 ) -> MeanChances:
     """Apply a rule to new rows and average by group; rows of groups unknown to the rule are left out.
 
-    Only rows with the label that the rule's rates are about count, if there is one; there may be none. Labels are
-    not read if the rule makes selection rates equal.
+    A rule by each attribute has a rate of every value. For a rule by group probabilities, groups are the true
+    ones. Only rows with the label that the rule's rates are about count, if there is one; there may be none.
+    Labels are not read if the rule makes selection rates equal.
     """
     check_labels(rule, labels)
     sample = rule.sample(
@@ -315,12 +345,16 @@ def mean_chances(
         strata=strata,
         sample_weight=sample_weight,
         drop_empty=True,
+        group_probabilities=group_probabilities,
     )
-    rule.ramps_of(sample.cells)  # raises for unseen groups, unless the rule has a policy for them
+    if sample.membership is None:
+        rule.ramps_of(sample.cells)  # raises for unseen groups, unless the rule has a policy for them
     known = rule.knows(sample.cells)
     if not known.all():
         sample = sample.take(known[sample.cells.block(0, len(sample))])
     found = tally_rows(sample, rule=rule)
+    if rule.membership == "each":
+        found = found.by_value(Attributes.of(found.groups, [name for name, _ in rule.attributes]))
     assert found.after is not None
     events, places = rule.event.simple, {label_key(label): k for k, label in enumerate(rule.groups)}
     seats = np.array([places[label_key(label)] for label in found.groups], dtype=np.intp)

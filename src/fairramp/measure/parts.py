@@ -4,6 +4,9 @@ all groups        without strata
 each stratum      with strata; the limits hold jointly
 the other groups  if a few small groups make the limit for all groups wide (see `Certificate.rest`)
 
+A rule that mixes thresholds has no certificate. Its groups, by attribute if it has several, are compared with the
+limit that the rule was fitted with.
+
 For equalized odds, there are such parts for true positive rates and for false positive rates; the limits of both
 hold jointly.
 """
@@ -36,12 +39,15 @@ class Part:
     places: Integers
     limit: float
     left_out: tuple[tuple[Label, int], ...] = ()
-    kind: str = "estimated"  # "proven" if no estimate is tighter
+    kind: str = "estimated"  # "proven" if no estimate is tighter; "requested" if there is no certificate
     event: Event = SELECTION  # which rates are compared
 
 
 def parts_of(rule: Rule, confidence: float) -> list[Part]:
     """Split a rule's groups into parts with their limits."""
+    if rule.mixes:
+        every, limit = np.arange(len(rule.groups)), rule.max_gap or 0.0
+        return [Part(every[part], limit, kind="requested") for part in strata_slices(rule.parts, len(every))]
     record, certificate, sample = certifiable(rule), certify(rule, confidence), FitSample.of(rule)
     n_groups, every = len(rule.groups), np.arange(len(sample.rates))
     slices = strata_slices(sample.kinds, len(every))

@@ -18,8 +18,9 @@ import numpy.typing as npt
 from fairramp.core.curve import Floats
 from fairramp.core.table import Table
 from fairramp.data.arrays import as_labels, as_weights, split_validation
+from fairramp.data.probable import refuse_probabilities
 from fairramp.data.sample import Sample
-from fairramp.errors import InputError
+from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.fit import fit_rule
 from fairramp.fit.settings import Settings, checked_costs
 from fairramp.measure.means import tally_rows
@@ -123,6 +124,9 @@ def tune(
     >>> len(tuned.grid), round(tuned.score, 2)
     (25, 0.84)
     """
+    refuse_probabilities(groups, "Tuning")
+    if options.get("combine") == "each":
+        raise UnsupportedError("Tuning does not support {combine:each}", remedy="use fit_rule")
     paid = None if costs is None else checked_costs(costs)
     if scorer is None:
         scorer = expected_accuracy if paid is None else partial(_negative_cost, paid)

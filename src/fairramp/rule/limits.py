@@ -38,7 +38,7 @@ from fairramp.core.cells import kinds_of, strata_slices, widest, worst_stratum
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import kl_interval
-from fairramp.errors import FairrampError
+from fairramp.errors import FairrampError, InputError
 from fairramp.rule.record import FitRecord
 from fairramp.rule.rule import Rule
 
@@ -55,7 +55,7 @@ class Bound:
     Attributes
     ----------
     name : str
-        Which bound: "beta", "kl", "pairs", "dkw", or one of the paper's.
+        Which bound: "beta", "kl", "pairs", "dkw", "newcombe", or one of the paper's.
     limit : float
         With the certificate's confidence, no two groups' rates differ by more than this.
     is_theorem : bool
@@ -203,12 +203,13 @@ class FitSample:
 
 def certifiable(rule: Rule) -> FitRecord:
     """The record that limits are based on; raises if there is none."""
-    record = rule.record
-    if record is None:
-        raise FairrampError(
-            "No certificate: the rule has no record of its fit rows, because it was written by hand, learned "
-            "from a stream or exported without its record"
+    if rule.mixes:
+        raise InputError(
+            "No certificate from the fit rows: every threshold of this rule depends on all rows at once, so no "
+            "argument about the order of a group's scores applies",
+            remedy="certify the rule on fresh rows with true groups, rule.certificate(scores=…, groups=…)",
         )
+    record = recorded(rule)
     if record.cross_fitted:
         raise FairrampError(
             "No certificate: the rule was fitted on cross-fitted scores, and the final model was refitted on "
@@ -216,6 +217,16 @@ def certifiable(rule: Rule) -> FitRecord:
             remedy="to get one, freeze a trained model and fit the rule on new rows",
         )
     return record
+
+
+def recorded(rule: Rule) -> FitRecord:
+    """The record of a rule; raises if there is none."""
+    if rule.record is None:
+        raise FairrampError(
+            "No certificate: the rule has no record of its fit rows, because it was written by hand, learned "
+            "from a stream or exported without its record"
+        )
+    return rule.record
 
 
 def limits_of(sample: FitSample, confidence: float) -> Limits:

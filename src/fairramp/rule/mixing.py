@@ -65,6 +65,20 @@ class Mixing:
             )
         return groups.ordered(self.groups)
 
+    def deciding(self: Any, group_probabilities: Any) -> GroupProbabilities | None:
+        """What the rule decides by beside the true groups; raises if it is missing, or not used."""
+        if self.membership != "probabilities":
+            if group_probabilities is not None:
+                raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")
+            return None
+        if group_probabilities is None:
+            raise InputError(
+                "This rule uses group probabilities: pass them as {group_probabilities}, and the true groups as "
+                "{groups}"
+            )
+        found: GroupProbabilities = self.probable(group_probabilities)
+        return found
+
     def _known_ramps(self: Any, labels: Sequence[Label]) -> list[Ramp | None]:
         """The ramp of each label; None for a label that the fit did not see."""
         if self.membership != "each":

@@ -284,13 +284,6 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
         If the rule uses group probabilities, `groups` are the true groups.
         """
         self.check_strata(strata)
-        if self.membership != "probabilities" and group_probabilities is not None:
-            raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")
-        if self.membership == "probabilities" and group_probabilities is None:
-            raise InputError(
-                "This rule uses group probabilities: pass them as {group_probabilities}, and the true groups as "
-                "{groups}"
-            )
         return Sample.of_arrays(
             scores,
             groups,
@@ -300,7 +293,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
             sample_weight=sample_weight,
             columns=self.columns,
             drop_empty=drop_empty,
-            membership=None if group_probabilities is None else self.probable(group_probabilities),
+            membership=self.deciding(group_probabilities),
         )
 
     def probabilities(

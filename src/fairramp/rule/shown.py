@@ -181,10 +181,10 @@ class Shown:
         """Sentences that explain the thresholds in the table."""
         unseen = [f"Groups not in the fit rows: {placed(self, self.pooled)}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
-        return [*asked, *unseen, *self._mixing, *self.meaning.notes]
+        return [*asked, *unseen, *self.mixing, *self.meaning.notes]
 
     @property
-    def _mixing(self: Any) -> list[str]:
+    def mixing(self: Any) -> list[str]:
         """How a person's threshold follows from those of the groups."""
         if self.membership == "probabilities":
             return [

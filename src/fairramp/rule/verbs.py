@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairramp.core.table import notebook_html
-from fairramp.errors import FairrampError
+from fairramp.errors import FairrampError, InputError
 
 if TYPE_CHECKING:
     import altair
@@ -202,8 +202,29 @@ class Verbs(Drawn):
             prefix=prefix,
         )
 
-    def certificate(self: Any, confidence: float = 0.95) -> "Certificate":
-        """Bound the gap in the population that the fit rows came from; see `fairramp.Certificate`.
+    def certificate(
+        self: Any,
+        confidence: float = 0.95,
+        *,
+        scores: Any = None,
+        groups: Any = None,
+        group_probabilities: Any = None,
+        sample_weight: Any = None,
+    ) -> "Certificate":
+        """Bound the gap in the population that the fit rows or fresh rows came from; see `fairramp.Certificate`.
+
+        A rule by group probabilities, or by each of several attributes, needs fresh rows: its thresholds depend
+        on all fit rows at once, so these rows say too little about new people.
+
+        Parameters
+        ----------
+        confidence : float, default 0.95
+            Confidence level of the limits.
+        scores, groups, sample_weight
+            Fresh rows, which the rule was not fitted on, with their true groups; by default, the limits come from
+            the fit rows. Only for rules that make selection rates equal, without strata.
+        group_probabilities : GroupProbabilities, optional
+            What the rule decides by, if it uses group probabilities.
 
         Examples
         --------
@@ -212,10 +233,27 @@ class Verbs(Drawn):
         >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2, ramp_width=0)
         >>> rule.certificate().estimated < 0.02
         True
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> found = rule.certificate(scores=data.score[12000:], groups=data.sex[12000:])
+        >>> print(found.limits())
+        estimated limit 1.7 points, proven limit 3.4 points
         """
-        from fairramp.measure.certificate import certify
+        fresh = {
+            "scores": scores,
+            "groups": groups,
+            "group_probabilities": group_probabilities,
+            "sample_weight": sample_weight,
+        }
+        if all(given is None for given in fresh.values()):
+            from fairramp.measure.certificate import certify
 
-        return certify(self, confidence)
+            return certify(self, confidence)
+        for name in ("scores", "groups"):
+            if fresh[name] is None:
+                raise InputError("A certificate on fresh rows requires {" + name + "}")
+        from fairramp.measure.fresh import certify_on
+
+        return certify_on(self, confidence, **fresh)
 
     def check(
         self: Any,
@@ -226,11 +264,16 @@ class Verbs(Drawn):
         strata: Any = None,
         sample_weight: Any = None,
         confidence: float = 0.95,
+        group_probabilities: Any = None,
     ) -> "Check":
         """Check once, on new rows, whether the gap exceeds the estimated limit; see `fairramp.Check`.
 
         To check repeatedly as rows arrive, use `monitor`. `labels`, the true outcomes of the new rows, are
         required if the rule makes error rates equal, and otherwise not used.
+
+        A rule by group probabilities, or by each of several attributes, has no estimated limit: the gap is
+        compared with the rule's `max_gap`. `groups` are then the true groups, or the attributes, and
+        `group_probabilities` what a rule by group probabilities decides by.
 
         Examples
         --------
@@ -243,7 +286,14 @@ class Verbs(Drawn):
         from fairramp.measure.drift import check
 
         return check(
-            self, scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence
+            self,
+            scores,
+            groups,
+            labels,
+            strata=strata,
+            sample_weight=sample_weight,
+            confidence=confidence,
+            group_probabilities=group_probabilities,
         )
 
     def monitor(self: Any, confidence: float = 0.95) -> "Monitor":
@@ -271,7 +321,9 @@ class Verbs(Drawn):
         score : float
             On the scale that the rule was fitted with.
         group : label
-            A tuple if several columns make a group; a list works as well.
+            A tuple if several columns make a group, or for a rule by each of several attributes, a value of each;
+            a list works as well. For a rule by group probabilities, a dict of the groups and the person's
+            probabilities.
         stratum : label, optional
             Required if the rule equalizes within strata.
 
@@ -288,6 +340,12 @@ class Verbs(Drawn):
         >>> rule.explain(0.41, "Female")
         Yes. In group Female, a score of 0.41 is at or above 0.2385, where everyone is
         selected. The classifier alone would say no: its cutoff is 0.5.
+        >>> certain = {group: (data.sex == group).astype(float) for group in ("Female", "Male")}
+        >>> rule = fairramp.fit_rule(data.score, fairramp.GroupProbabilities(certain), max_gap=0.02)
+        >>> rule.explain(0.41, {"Female": 0.7, "Male": 0.3})
+        Yes. With group probabilities Female 70.0%, Male 30.0%, a score of 0.41 is at or
+        above 0.3581, where everyone is selected. The classifier alone would say no: its
+        cutoff is 0.5.
         """
         from fairramp.show.answers import explain
 
@@ -308,6 +366,7 @@ class Verbs(Drawn):
         date: str | None = None,
         review_date: str | None = None,
         confidence: float = 0.95,
+        group_probabilities: Any = None,
         compare: "Rule | None" = None,
         compare_name: str | None = None,
         path: str | os.PathLike[str] | None = None,
@@ -342,6 +401,10 @@ class Verbs(Drawn):
             the same input gives the same page.
         confidence : float, default 0.95
             Confidence level of all intervals and of the certificate.
+        group_probabilities : GroupProbabilities, optional
+            What the rule decides by, if it uses group probabilities; `groups` are then the true groups. The
+            report of such a rule, and of a rule by each of several attributes, has no slider, and limits for new
+            people only if these are not the fit rows.
         compare : Rule, optional
             Another rule for the same scores and groups, such as the one in force. The report then says which of
             its settings differ, and for how many people in each group the two rules decide differently. Its
@@ -387,6 +450,7 @@ class Verbs(Drawn):
                 date=date,
                 review_date=review_date,
                 confidence=confidence,
+                group_probabilities=group_probabilities,
                 label_column=_name_of(labels),
                 weight_column=_name_of(sample_weight),
                 compare=compare,

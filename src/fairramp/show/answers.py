@@ -16,7 +16,7 @@ these may fail; then the score itself replaces the number, and "above" becomes "
 import html
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import groupby
@@ -25,11 +25,12 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.checks import check_number
-from fairramp.core.labels import Label, canonical_label, label_key, label_of, show_label
+from fairramp.core.labels import Label, canonical_label, label_key, label_of, label_parts, show_label
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
 from fairramp.core.words import fixed, plain, wrapped
 from fairramp.data.groups import Codes
+from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 from fairramp.show.words import marked, plain_name, unmarked
@@ -47,6 +48,8 @@ RELATIONS = {
 }
 #: Numbers with more digits than this are printed in full: rounded ones might have digits that a float has not.
 _DIGITS = 15
+#: Most groups of a mixture that are named, the most likely ones.
+_NAMED = 5
 _SCORE, _CHANCE = ("score",), ("chance",)
 _RANDOM: Template = ("Decided at random: yes with probability ", _CHANCE, ". ")
 _REPEATABLE = " The same person always gets the same decision if an id and a key are used."
@@ -61,7 +64,8 @@ class Answer:
     score : float
         The person's score.
     group, stratum : label
-        The person's group and, if the rule has strata, the stratum.
+        The person's group and, if the rule has strata, the stratum. For a rule by group probabilities, the group
+        is a dict of the groups' names and probabilities.
     probability : float
         The probability of yes, as in `Rule.probabilities`.
     before : bool
@@ -83,7 +87,7 @@ class Answer:
     """
 
     score: float
-    group: Label
+    group: Label | dict[str, float]
     stratum: Label
     probability: float
     before: bool
@@ -205,24 +209,82 @@ def explain(rule: Rule, score: Any, group: Any, stratum: Any = None) -> Answer:
     """Answer one person; see `Rule.explain`."""
     scale = rule.meaning
     score = check_number("score", score, *scale.finite_range) + 0.0  # −0.0 is 0.0
+    before = bool(scale.compared(np.array([score]))[0] >= rule.own_cutoff)
+    if rule.membership == "probabilities":
+        _check_stratum(rule, _label(stratum))
+        mixture = _mixture(rule, group)
+        probability = float(rule.probabilities([score], mixture)[0])
+        named = {show_label(k): float(q) for k, (q,) in zip(mixture.labels, mixture.values.tolist(), strict=True)}
+        return _answer(rule, score, named, None, probability, before, _mixed_form(rule, mixture))
     own_group, own_stratum = (_label(part) for part in (group, stratum))
     _check_stratum(rule, own_stratum)
+    names = [name for name, _ in rule.attributes] if rule.membership == "each" else []
+    if names and len(label_parts(own_group)) != len(names):
+        raise InputError(
+            "must have a value of each of {names}", argument="group", got=group, names=", ".join(names)
+        )
     strata = [own_stratum] if rule.stratified else None
     try:
         probability = float(rule.probabilities([score], [own_group], strata)[0])
     except InputError as error:
         raise error.renamed(groups="group", strata="stratum") from None
-    before = bool(scale.compared(np.array([score]))[0] >= rule.own_cutoff)
     (form,) = answer_forms(rule, [(own_stratum, own_group) if rule.stratified else own_group])
+    return _answer(rule, score, own_group, own_stratum, probability, before, form)
+
+
+def _answer(
+    rule: Rule,
+    score: float,
+    group: Label | dict[str, float],
+    stratum: Label,
+    probability: float,
+    before: bool,
+    form: "AnswerForm",
+) -> Answer:
     return Answer(
         score,
-        own_group,
-        own_stratum,
+        group,
+        stratum,
         probability,
         before,
         {1.0: "yes", 0.0: "no"}.get(probability, "random"),
-        unmarked(form.why(scale, score, probability, before)),
+        unmarked(form.why(rule.meaning, score, probability, before)),
     )
+
+
+def _mixture(rule: Rule, group: Any) -> GroupProbabilities:
+    """The group probabilities of one person."""
+    try:
+        if isinstance(group, Mapping):
+            group = GroupProbabilities({label: [q] for label, q in group.items()})
+        if not isinstance(group, GroupProbabilities) or len(group) != 1:
+            raise InputError(
+                "must be the person's probability for each group, such as {example}",
+                argument="group",
+                got=group,
+                example=dict.fromkeys(map(show_label, rule.groups), round(1 / len(rule.groups), 3)),
+            )
+        return rule.probable(group)
+    except InputError as error:
+        raise error.renamed(groups="group", group_probabilities="group") from None
+
+
+def _mixed_form(rule: Rule, mixture: GroupProbabilities) -> "AnswerForm":
+    """The form of a person with these group probabilities."""
+    feet, first = np.array([ramp.foot for ramp in rule.ramps]), rule.ramps[0]
+    foot = float(mixture.mix(feet - rule.center, 0, 1)[0]) + rule.center
+    ramp = Ramp(foot, first.width, first.tie)
+    order = np.argsort(-mixture.values[:, 0], kind="stable").tolist()
+    named = [f"{_name(mixture.labels[k])} {chance_text(mixture.values[k, 0])}" for k in order[:_NAMED]]
+    more = f" and {len(order) - _NAMED:,} more" if len(order) > _NAMED else ""
+    templates = _Writer(rule).ruled(f"With group probabilities {', '.join(named)}{more}, ", ramp)
+    return _form(rule, "group probabilities", ramp, templates)
+
+
+def _form(rule: Rule, name: str, ramp: Ramp, templates: "_Templates") -> "AnswerForm":
+    kind = "constant" if ramp.is_constant else "ramp" if ramp.width else "step"
+    width = ramp.width if kind == "ramp" else 0.0
+    return AnswerForm(plain_name(name), kind, ramp.foot, width, ramp.tie, rule.decimals, *templates)
 
 
 def _label(value: Any) -> Label:
@@ -257,13 +319,13 @@ def answer_forms(rule: Rule, cells: Sequence[Label] | None = None) -> tuple[Answ
     writer = _Writer(rule)
     found = []
     for i, (label, ramp) in enumerate(zip(labels, ramps, strict=True)):
+        name = show_label(label)
         if own is not None and own[i]:
-            kind, numbers, templates = "own", (0.0, 0.0, 0.0), writer.own(label)
+            numbers = (0.0, 0.0, 0.0, rule.decimals)
+            found.append(AnswerForm(plain_name(name), "own", *numbers, *writer.own(label)))
         else:
-            kind = "constant" if ramp.is_constant else "ramp" if ramp.width else "step"
-            numbers = ramp.foot, ramp.width if kind == "ramp" else 0.0, ramp.tie
-            templates = writer.ruled(label, ramp, known=label_key(label) in fitted)
-        found.append(AnswerForm(plain_name(show_label(label)), kind, *numbers, rule.decimals, *templates))
+            start = writer.start(label, known=rule.mixes or label_key(label) in fitted)
+            found.append(_form(rule, name, ramp, writer.ruled(start, ramp)))
     return tuple(found)
 
 
@@ -294,9 +356,20 @@ class _Writer:
         )
         return (f"Yes. {why}",), (f"No. {why}",), ()
 
-    def ruled(self, label: Label, ramp: Ramp, *, known: bool) -> _Templates:
-        """Templates of a group that has a ramp."""
-        start = f"In {self._named(label)}, {'' if known else 'which was not in the fit rows, '}"
+    def start(self, label: Label, *, known: bool) -> str:
+        """How the reason starts: whose ramp it is, and what its threshold is made of if it is a sum."""
+        rule, base = self._rule, self._rule.base
+        if base is not None and base.width > 0 and not self._scale.only_ordered:
+            parts = [fixed(rule.threshold_of(base), rule.decimals)]
+            for part, (attribute, ramps) in zip(label_parts(label), rule.attributes, strict=True):
+                shift = rule.threshold_of(ramps[label_key(part)]) - rule.threshold_of(base)
+                sign = "−" if shift < 0 else "+"
+                parts.append(f"{sign} {fixed(abs(shift), rule.decimals)} ({_name(attribute)} {_name(part)})")
+            return f"In {self._named(label)}, whose threshold is {' '.join(parts)}, "
+        return f"In {self._named(label)}, {'' if known else 'which was not in the fit rows, '}"
+
+    def ruled(self, start: str, ramp: Ramp) -> _Templates:
+        """Templates of a ramp; the reason starts with the given words."""
         worst, best = sorted(map(self._scale.position_of, self._scale.finite_range))
         low, high = ramp.chance([worst, best]).tolist()
         if low == high:

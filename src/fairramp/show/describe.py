@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from fairramp.core.cells import strata_slices
 from fairramp.core.checks import check_number
 from fairramp.core.labels import show_label
 from fairramp.core.table import one_line, with_rows
@@ -65,7 +66,10 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     found = {
         "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; {direction}the "
         f"classifier says yes at {rule.cutoff:g} or {rule.meaning.side}",
-        "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}",
+        "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}"
+        if rule.membership != "probabilities"
+        else f"probabilities of {', '.join(map(show_label, rule.groups))}; {_columns(columns.probabilities)}",
+        "thresholds": " ".join(rule.mixing) or None,
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
         "note": " ".join(record.notes(rule.max_gap)) if record else None,
@@ -75,6 +79,12 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
         "data": f"fingerprint {record.fingerprint}" if record else None,
     }
     return [(name, one_line(text)) for name, text in found.items() if text]
+
+
+def _n_rows(rule: Rule) -> int:
+    """Number of fit rows; by each attribute, every row has a value of each."""
+    assert rule.record is not None
+    return sum(rule.record.rows[strata_slices(rule.parts if rule.mixes else None, len(rule.groups))[0]])
 
 
 def _random(rule: Rule) -> str:
@@ -107,7 +117,7 @@ def _fitted(rule: Rule) -> str:
     record = rule.record
     if record is None:
         return "unknown, because the rule has no record of its fit"
-    n, error = sum(record.rows), max(max(rates.error) for _, rates in record.compared)
+    n, error = _n_rows(rule), max(max(rates.error) for _, rates in record.compared)
     how = {
         f"to {n:,} row{'' if n == 1 else 's'}{' with weights' if record.weighted else ''}": True,
         f"in bins (rates are accurate to within {error:.1e})": error > 0,
@@ -160,7 +170,9 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
             "score_column": rule.columns.score,
             "group_columns": rule.columns.groups,
             "strata_columns": rule.columns.strata,
-            "rows": record and sum(record.rows),
+            "probability_columns": rule.columns.probabilities,
+            "membership": rule.membership,
+            "rows": record and _n_rows(rule),
             "groups": list(rule.table().rows()),
             "criterion": rule.criterion,
             "stratified": rule.stratified,

@@ -50,6 +50,18 @@ _ALWAYS = (
 )
 
 
+_PROXY = (
+    "The rule does not see a person's group, but the probability of each group. Rates by true group are similar "
+    "only as far as these probabilities are calibrated. They are still information about the group."
+)
+#: Why there are no limits for new people, by whether these are the fit rows, if thresholds are mixed.
+FRESH_ONLY = {
+    True: "These are the rows the rule was fitted on, and each of its thresholds depends on all of them at once. "
+    "Only a report on other rows can limit the gap for new people.",
+    None: "It is not known whether the rule was fitted on these rows, and only other rows can limit its gap for "
+    "new people.",
+}
+
 #: For a rule that changes no decision.
 STANDS = "Nothing changes: the classifier's own decisions stand for everyone."
 #: With more groups, only the reported rule is certified: a certificate for 200 groups takes a second.
@@ -82,17 +94,31 @@ class Guarantee:
     proven: float | None = None
 
 
-def limits(event: Event) -> tuple[str, ...]:
+def limits(event: Event, membership: str = "known") -> tuple[str, ...]:
     """Limitations of any report on rates of an event."""
     first, *others = _ALWAYS
+    if membership == "probabilities":
+        others = [_PROXY, *others]
     return (_NARROW[event.name], first, _ERROR_RATES if event.needs_labels else _LABELS, *others)
 
 
-def comparison(found: Selection, names: Sequence[str], strata: Integers | None, event: Event = SELECTION) -> str:
+def comparison(
+    found: Selection,
+    names: Sequence[str],
+    strata: Integers | None,
+    event: Event = SELECTION,
+    within: str = "stratum",
+) -> str:
     """The groups whose rates of an event are furthest apart; a sentence for each of its parts."""
     return " ".join(
         compare(
-            found.rates[part.name].rate, names, strata, what=part.rate.capitalize(), spelled=marked, event=part
+            found.rates[part.name].rate,
+            names,
+            strata,
+            what=part.rate.capitalize(),
+            spelled=marked,
+            event=part,
+            within=within,
         )
         for part in event.simple
     )
@@ -151,15 +177,20 @@ def notes(rule: Rule, labels: Sequence[Label], before: Selection, in_sample: boo
         },
         "There is one group on this page: nothing to compare.": alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
-        "the limits above say how much.": in_sample and not alone,
+        "the limits above say how much.": in_sample and not alone and not rule.mixes,
+        "These are the rows the rule was fitted on. On new people the gap is usually larger.": in_sample
+        and not alone
+        and rule.mixes,
         "It is not known whether these are the rows the rule was fitted on.": in_sample is None
         and record
         and not alone,
         "These are not the rows the rule was fitted on. At its initial position, the slider shows the reported "
         "rule on new rows. At every other position, it shows a rule fitted to these rows, which looks slightly "
-        "better than it is.": in_sample is False and not alone,
+        "better than it is.": in_sample is False and not alone and not rule.mixes,
         f"The rule was fitted to binned scores: a group's {event.rate} on the fit rows can be off by up to "
         f"{100 * error:.2g} percentage points, which the certificate takes into account.": error,
-        "The rule was fitted on cross-fitted scores, so it has no certificate.": record and record.cross_fitted,
+        "The rule was fitted on cross-fitted scores, so it has no certificate.": record
+        and record.cross_fitted
+        and not rule.mixes,
     }
     return [text for text, holds in found.items() if holds]

@@ -27,6 +27,12 @@ from fairramp.show.words import largest, people
 #: Chart of a result.
 Chart = alt.LayerChart | alt.VConcatChart
 _KEY = "Hollow: classifier alone. Filled: with the rule."
+#: Whose threshold a chart of ramps shows.
+_WHOSE = {
+    "known": "",
+    "probabilities": " of those who surely belong to the group; others have a mean of these",
+    "each": " if a person's other attributes shift it by 0",
+}
 #: Longer keys take two lines.
 _WIDEST = 100
 
@@ -62,7 +68,7 @@ def _of_rule(rule: Rule, theme: Theme, most: int) -> list[alt.LayerChart]:
         rule.cutoff,
         title=titled(
             "Probability of selection, by score",
-            "Line: from 0 to 1; the number is the threshold.",
+            f"Line: from 0 to 1; the number is the threshold{_WHOSE[rule.membership]}.",
             "Dashed: the classifier's own cutoff.",
             _few(seats, sizes),
         ),
@@ -78,11 +84,16 @@ def _of_rule(rule: Rule, theme: Theme, most: int) -> list[alt.LayerChart]:
                 Dots([[found.after[i] for i in rows]]),
                 rate=part.rate,
                 people=[f"{found.rows[i]:,}" for i in rows],
-                title=titled(f"{part.rate.capitalize()}s on the fit rows", _KEY, _gray(part), _few(rows, sizes)),
+                title=titled(f"{_rates_of(rule, part)} on the fit rows", _KEY, _gray(part), _few(rows, sizes)),
             )
             for part, found in (record.compared if record else ())
         ),
     ]
+
+
+def _rates_of(rule: Rule, event: Event) -> str:
+    """What the rates in the record of a rule are called."""
+    return f"Expected {event.rate}s" if rule.membership == "probabilities" else f"{event.rate.capitalize()}s"
 
 
 def _of_audit(audit: Audit, theme: Theme, most: int) -> list[alt.LayerChart]:
@@ -120,11 +131,11 @@ def _of_audit(audit: Audit, theme: Theme, most: int) -> list[alt.LayerChart]:
 def _of_certificate(found: Certificate, theme: Theme, most: int) -> list[alt.LayerChart]:
     """Gaps on the fit rows, and the limits on the gap in the population."""
     kind, several = limit_kind(found.estimated, found.proven), bool(found.event.parts)
-    gaps = []
+    gaps, rows = [], "fresh rows" if found.fresh else "fit rows"
     for event in found.event.simple:
         what, gap = f"{event.short}: " if several else "", found.fit_gaps[event.name]
         gaps += [
-            Gap(f"{what}gap on the fit rows", gap, points(gap)),
+            Gap(f"{what}gap on the {rows}", gap, points(gap)),
             _limit(f"{what}{kind} limit", found.by_event[event.name]),
         ]
     if kind != "proven" and found.proven is not None:
@@ -138,7 +149,7 @@ def _of_certificate(found: Certificate, theme: Theme, most: int) -> list[alt.Lay
             [replace(gap, most=found.max_gap) for gap in gaps],
             theme,
             titled(
-                f"{found.event.gap.capitalize()}: on the fit rows, and limits in the population",
+                f"{found.event.gap.capitalize()}: on the {rows}, and limits in the population",
                 f"Dot: measured. Bar: limit, with {percentage(found.confidence)} confidence.",
                 "" if found.max_gap is None else f"Dashed: the {exact_points(found.max_gap)} requested.",
             ),
@@ -194,6 +205,8 @@ def _compared(check: Check, one: Comparison) -> Gap:
         name = f"without {'1 group' if n == 1 else f'{n:,} small groups'}"
     if check.within_strata:
         name = f"stratum {show_label(check.stratum)}"
+    if check.by_attribute:
+        name = f"attribute {show_label(check.stratum)}"
     if check.event.parts:
         name = f"{one.event.short}: {name}"
     text = with_interval(*map(points, (one.gap, *one.interval)))

@@ -21,6 +21,8 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     scale = scale_of(content.settings["scale"], content.settings["higher_is_better"])
     ramps = [(o.ramp_from, o.ramp_to, o.thresholds, o.constant_chances) for o in outcomes]
     histograms = [(content.groups[i].histogram, content.groups[i].rows) for i in seats]
+    if content.mixing:  # which part of a group is selected does not depend on one threshold
+        histograms = []
     drawn = {
         **{event.name: _rates(content, event, first=i == 0) for i, event in enumerate(content.event.simple)},
         **{event.name: _rates(content, event, first=False) for event in other_events(content)},
@@ -65,7 +67,7 @@ def _rates(content: Content, event: Event, *, first: bool) -> alt.LayerChart:
         )
     # All groups, also those not drawn; within strata, rates are compared only with those of the same stratum.
     band: Rows | None = None
-    if compared and not content.settings["stratified"] and len(content.groups) > 1:
+    if compared and not content.has_parts and len(content.groups) > 1:
         after = [np.array(o.after.rates[event.name].rate) for o in outcomes]
         band = [[float(rates.min()), float(rates.max())] for rates in after]
     return dumbbell_chart(
@@ -83,9 +85,9 @@ def _rates(content: Content, event: Event, *, first: bool) -> alt.LayerChart:
 def _by_rate(content: Content, seats: list[int]) -> list[int]:
     """Groups by their compared rate before, so that those who gain are above those who lose; small groups last.
 
-    Two groups, and groups in strata, keep their order.
+    Two groups, and groups in strata or of several attributes, keep their order.
     """
-    if len(seats) <= 2 or content.settings["stratified"]:
+    if len(seats) <= 2 or content.has_parts:
         return seats
     rates = content.before.rates[content.event.simple[0].name].rate
     return sorted(seats, key=lambda i: (content.groups[i].small, rates[i]))
@@ -99,7 +101,7 @@ def _called(content: Content, i: int) -> str:
 def has_frontier(content: Content) -> bool:
     """Whether there is an accuracy at some gap or ratio to draw."""
     apart = [o.after.ratio if is_ratio(content) else o.after.gap for o in content.outcomes]
-    return content.labeled and any(value == value for value in apart)
+    return content.labeled and len(content.outcomes) > 1 and any(value == value for value in apart)
 
 
 def _frontier(content: Content) -> alt.LayerChart:

@@ -22,7 +22,7 @@ from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
 from fairramp.core.words import exact_points, fixed, number, percent, percentage, points
 from fairramp.data.sample import Sample
-from fairramp.errors import InputError, UnseenGroupError
+from fairramp.errors import InputError, UnseenGroupError, UnsupportedError
 from fairramp.measure.certificate import certify
 from fairramp.measure.means import tally_rows
 from fairramp.measure.rates import GroupRates, Selection, selection
@@ -130,6 +130,11 @@ def check_comparable(rule: Rule, other: Any, name: Any, known: KnownRows) -> Non
             argument="compare",
             remedy="read a rule file with Rule.load",
             kind=type(other).__name__,
+        )
+    if rule.mixes or other.mixes:
+        raise UnsupportedError(
+            "{compare} does not support rules by group probabilities or by each attribute",
+            remedy="audit both rules with fairramp.audit",
         )
     for what, of in (
         ("scores on the scale {!r}", lambda one: one.scale),

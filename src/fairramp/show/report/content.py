@@ -125,6 +125,8 @@ class Outcome:
         The command that fits this rule to the same rows.
     sentence, selected_sentence : str
         The compared rates in words, and the selection rates if they are others.
+    shifts : tuple of float, or None
+        What each value adds to the threshold, for a rule by each of several attributes.
     """
 
     max_gap: float | None
@@ -152,6 +154,7 @@ class Outcome:
     command: str
     sentence: str
     selected_sentence: str
+    shifts: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,10 @@ class Content:
         What the reported rule answers a person of each group, by score.
     compared : Compared or None
         The other rule that the reported one is compared with, if any.
+    mixing : str
+        How a person's threshold follows from those of the groups; empty if every person belongs to one group.
+    parts : tuple of int, or None
+        Index of each group's stratum or attribute; None if all groups are compared.
     """
 
     title: str
@@ -243,6 +250,13 @@ class Content:
     versions: dict[str, str]
     answers: tuple[AnswerForm, ...]
     compared: Compared | None
+    mixing: str = ""
+    parts: tuple[int, ...] | None = None
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether groups are compared in several parts: within strata, or by each attribute."""
+        return bool(self.settings["stratified"]) or self.settings["membership"] == "each"
 
     @property
     def chosen(self) -> Outcome:

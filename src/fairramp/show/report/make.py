@@ -9,31 +9,39 @@ rates, or true or false positive rates.
 
 import platform
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
-from math import nan
+from itertools import product
+from math import nan, prod
 from typing import Any
 
 import numpy as np
 
 from fairramp._version import __version__
+from fairramp.core.cells import strata_slices
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats
 from fairramp.core.events import SELECTION, Event
-from fairramp.core.labels import show_label
+from fairramp.core.labels import Label, label_of, label_parts, show_label
 from fairramp.core.ramps import Ramp
 from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.fit import SMALL_GROUP
-from fairramp.measure.certificate import certify
+from fairramp.measure.audit import audit
+from fairramp.measure.certificate import Certificate, certify
+from fairramp.measure.fresh import certify_on
 from fairramp.measure.rates import GroupRates, Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
-from fairramp.show.answers import answer_forms
+from fairramp.show.answers import AnswerForm, answer_forms
 from fairramp.show.report.compare import check_comparable, compare_rules
 from fairramp.show.report.content import About, Content, Group, Outcome, People
 from fairramp.show.report.measured import KnownRows, Measured, widths
 from fairramp.show.report.slider import Sources, fit_command, slider_rules
 from fairramp.show.report.verdicts import Evidence, Limit, judge
 from fairramp.show.words import plain_name
+
+#: Most intersections of attributes that one person's answer can be asked for.
+MOST_INTERSECTIONS = 600
 
 
 def make_content(
@@ -51,6 +59,7 @@ def make_content(
     date: str | None = None,
     review_date: str | None = None,
     confidence: float = 0.95,
+    group_probabilities: Any = None,
     compare: Rule | None = None,
     compare_name: str | None = None,
     label_column: str | None = None,
@@ -64,28 +73,46 @@ def make_content(
         if not isinstance(text, str | None):
             raise InputError("must be a string", argument=name, got=text)
     about = About(**{name: plain_name(text).strip() or None if text else None for name, text in said.items()})
-    known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight)
+    known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight, group_probabilities)
     check_comparable(rule, compare, compare_name, known)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairrampWarning)  # the notes say it instead
         rules, fingerprint = slider_rules(rule, known)
     sample, scale, record = known.sample, known.sample.scale, rule.record
-    cells = sample.cells.labels
-    ramps = [one.ramps_of(sample.cells)[0] for one in rules]
-    measured = Measured.of(known, ramps, confidence)
+    ramps = [known.ramps(one) for one in rules]
+    measured = Measured.of(known, rules, confidence)
 
+    audited: list[str] = []
+    if rule.mixes:
+        audited = _audited(
+            rule, scores, groups, labels, sample_weight=sample_weight, group_probabilities=group_probabilities
+        )
     (before, selected), histograms, rows = (
         measured.select(measured.own),
         measured.histograms(scale),
         measured.rows,
     )
-    names = tuple(plain_name(show_label(label)) for label in cells)
-    refused = sentences.refusal(rule)
-    elsewhere = sentences.elsewhere(refused, len(cells))
-    afters = [measured.select(chances) for chances in (measured.chances(placed) for placed in ramps)]
+    names = tuple(plain_name(show_label(label)) for label in known.groups)
+    afters = [measured.select(chances) for chances in measured.chances]
     own = next(i for i, one in enumerate(rules) if one is rule)
     in_sample = _is_in_sample(rule, fingerprint, before, afters[own][0])
     fewest = np.min([before.rates[event.name].rows for event in rule.event.simple], axis=0)
+    refused = sentences.refusal(rule)
+    own_limits: Certificate | str
+    if rule.mixes and in_sample is False:
+        own_limits = certify_on(
+            rule,
+            confidence,
+            scores,
+            groups,
+            group_probabilities=group_probabilities,
+            sample_weight=sample_weight,
+        )
+    elif rule.mixes:
+        own_limits = sentences.FRESH_ONLY[in_sample]
+    else:
+        own_limits = refused or certify(rule, confidence)
+    elsewhere = sentences.elsewhere(refused, len(known.groups))
     checked = (
         rule.check(scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence)
         if refused is None
@@ -96,10 +123,10 @@ def make_content(
         _outcome(
             one,
             placed,
-            known,
             measured,
+            chances,
             after,
-            refused if one is rule else elsewhere,
+            own_limits if one is rule else elsewhere or certify(one, confidence),
             Evidence(
                 rule.event,
                 before,
@@ -114,14 +141,19 @@ def make_content(
             fit_command(one, known.settings, sources, sample.labels is not None, sample.weights is not None),
             is_own=one is rule,
         )
-        for one, placed, after in zip(rules, ramps, afters, strict=True)
+        for one, placed, chances, after in zip(rules, ramps, measured.chances, afters, strict=True)
     )
-    units, group_name = scale.shown_per_unit, plain_name(" / ".join(rule.columns.grouped) or "group")
+    units, within = scale.shown_per_unit, _within(rule)
+    joined = ", " if rule.membership == "each" else " / "
+    columns = rule.columns.grouped or sample.columns.groups or ("group",)
+    if rule.membership == "each":
+        columns = tuple(name for name, _ in rule.attributes)
+    group_name = plain_name(joined.join(columns))
     return Content(
         title=plain_name(title) if title else _title(about, rule.event, group_name),
         about=about,
         group_name=group_name,
-        rows=int(rows.sum()),
+        rows=int(measured.sums.rows.sum()),
         weighted=sample.weights is not None,
         labeled=sample.labels is not None,
         confidence=confidence,
@@ -141,6 +173,7 @@ def make_content(
             "higher_is_better": rule.higher_is_better,
             "criterion": rule.criterion,
             "stratified": rule.stratified,
+            "membership": rule.membership,
             "unseen_group": rule.unseen_group,
             "solver": record.solver if record else None,
             "date": record.date if record else None,
@@ -155,14 +188,14 @@ def make_content(
         selected_before=selected,
         overall_rate_before=measured.sums.overall(measured.own),
         people_before=_people(measured, measured.own),
-        sentence=sentences.comparison(before, names, measured.strata, rule.event),
+        sentence=sentences.comparison(before, names, measured.strata, rule.event, within),
         selected_sentence=sentences.comparison(before, names, measured.strata) if selected else "",
         outcomes=outcomes,
         own=own,
         is_kept=None if checked is None else not checked.has_drifted,
         drift=None if checked is None else sentences.drift(checked, in_sample),
-        notes=(*known.notes, *sentences.notes(rule, cells, before, in_sample)),
-        limits=sentences.limits(rule.event),
+        notes=(*known.notes, *sentences.notes(rule, known.groups, before, in_sample), *audited),
+        limits=sentences.limits(rule.event, rule.membership),
         data_fingerprint=fingerprint,
         fit_fingerprint=record.fingerprint if record else None,
         rule_fingerprint=rule.fingerprint,
@@ -173,7 +206,9 @@ def make_content(
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
-        answers=answer_forms(rule, cells),
+        answers=_answers(rule, known),
+        mixing=" ".join(rule.mixing),
+        parts=None if measured.strata is None else tuple(measured.strata.tolist()),
         compared=None
         if compare is None
         else compare_rules(rule, compare, compare_name, known, measured, outcomes[own].after),
@@ -190,6 +225,8 @@ def _is_in_sample(rule: Rule, fingerprint: str, before: Selection, after: Select
     record = rule.record
     if record is None:
         return None
+    if rule.mixes:  # the record of expected rates has other counts than the true groups
+        return record.fingerprint == fingerprint
     pairs = [(rates, before.rates[event.name], after.rates[event.name]) for event, rates in record.compared]
     same_counts = all(rates.rows == was.rows for rates, was, _ in pairs)
     is_exact = all(rates.is_exact for rates, *_ in pairs)
@@ -200,6 +237,36 @@ def _is_in_sample(rule: Rule, fingerprint: str, before: Selection, after: Select
     if record.fingerprint == fingerprint:
         return rule.event is SELECTION or alike or (same_counts and not is_exact)
     return None if alike or not is_exact else False
+
+
+def _audited(rule: Rule, scores: Any, groups: Any, labels: Any, **more: Any) -> list[str]:
+    """What an audit says beside the rates: about the group model, or about intersections."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairrampWarning)  # the sentences say it
+        found = audit(scores, groups, labels, rule=rule, **more)
+    model, crossed = found.group_model, found.intersections
+    return [*(model.sentences() if model else []), *([crossed.as_intersections()] if crossed else [])]
+
+
+def _within(rule: Rule) -> str:
+    """What the parts are called within which groups are compared."""
+    return "attribute" if rule.membership == "each" else "stratum"
+
+
+def _answers(rule: Rule, known: KnownRows) -> tuple[AnswerForm, ...]:
+    """The answers of each group, of every intersection of a few attributes, or none for mixtures of groups."""
+    if rule.membership == "probabilities":
+        return ()
+    cells: Sequence[Label] = known.sample.cells.labels
+    if rule.membership == "each":
+        values = [
+            [label_parts(label)[1] for label in rule.groups[p]]
+            for p in strata_slices(rule.parts, len(rule.groups))
+        ]
+        if prod(map(len, values)) <= MOST_INTERSECTIONS:
+            cells = [label_of(parts) for parts in product(*values)]
+        cells = cells[:MOST_INTERSECTIONS]
+    return answer_forms(rule, cells)
 
 
 def _title(about: About, event: Event, group_name: str) -> str:
@@ -213,7 +280,7 @@ def _people(measured: Measured, chances: Floats) -> People:
     own, rows = measured.own, measured.sums.rows
 
     def per_group(shares: Floats) -> tuple[float, ...]:
-        return tuple(np.bincount(measured.sums.group, rows * shares, minlength=len(measured.rows)).tolist())
+        return tuple(measured.sums.total(rows * shares).tolist())
 
     to_yes, to_no = (per_group(np.maximum(sign * (chances - own), 0.0)) for sign in (1, -1))
     return People(
@@ -229,20 +296,19 @@ def _people(measured: Measured, chances: Floats) -> People:
 def _outcome(
     rule: Rule,
     placed: list[Ramp],
-    known: KnownRows,
     measured: Measured,
+    chances: Floats,
     found: tuple[Selection, GroupRates | None],
-    refused: str | None,
+    certificate: Certificate | str,
     evidence: Evidence,
     command: str,
     *,
     is_own: bool,
 ) -> Outcome:
-    chances, own, (after, selected), names = measured.chances(placed), measured.own, found, evidence.names
+    own, (after, selected), names = measured.own, found, evidence.names
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     stands = not (more.any() or less.any())
     starts, ends = zip(*map(rule.ends_of, placed), strict=True)
-    certificate = refused or certify(rule, measured.confidence)
     return Outcome(
         max_gap=rule.max_gap,
         min_ratio=rule.min_ratio,
@@ -269,6 +335,11 @@ def _outcome(
         else sentences.guarantee(certificate, len(rule.groups) > 1),
         judgment=judge(rule, Limit.of(rule, measured.confidence, is_own=is_own), evidence, certificate),
         command=command,
-        sentence=sentences.STANDS if stands else sentences.comparison(after, names, measured.strata, rule.event),
+        shifts=None
+        if rule.base is None
+        else tuple(rule.threshold_of(ramp) - rule.threshold_of(rule.base) for ramp in placed),
+        sentence=sentences.STANDS
+        if stands
+        else sentences.comparison(after, names, measured.strata, rule.event, _within(rule)),
         selected_sentence=sentences.comparison(after, names, measured.strata) if selected and not stands else "",
     )

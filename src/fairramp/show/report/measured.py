@@ -5,7 +5,7 @@
 Rates, changes and errors are sums over the points of the summary; the rows are not read again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from fairramp.core.cells import stratum_index
 from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.intervals import normal_quantile
-from fairramp.core.labels import show_label
+from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.ramps import Ramp, Ramps
 from fairramp.core.scales import Scale
 from fairramp.core.table import with_rows
@@ -25,6 +25,7 @@ from fairramp.data.rows import ArrayRows, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.borrow import can_borrow
+from fairramp.fit.each import Attributes
 from fairramp.fit.gains import Costs
 from fairramp.fit.settings import Settings
 from fairramp.measure.means import Sums
@@ -43,12 +44,23 @@ class KnownRows:
     sample: Sample  # every label of its cells has a row
     settings: Settings
     notes: tuple[str, ...]
+    attributes: Attributes | None = None  # of a rule by each of several
 
     @classmethod
-    def of(cls, rule: Rule, scores: Any, groups: Any, labels: Any, strata: Any, weights: Any) -> "KnownRows":
+    def of(
+        cls,
+        rule: Rule,
+        scores: Any,
+        groups: Any,
+        labels: Any,
+        strata: Any,
+        weights: Any,
+        group_probabilities: Any = None,
+    ) -> "KnownRows":
         """Check the rows and leave out, with a note, those of groups that the rule does not know.
 
-        Groups without a row of the rule's event are left out too: they have no rate to compare.
+        If the rule uses group probabilities, groups are the true groups. Groups without a row of the rule's event
+        are left out too: they have no rate to compare.
         """
         event = rule.event
         if event.needs_labels and labels is None:
@@ -56,8 +68,16 @@ class KnownRows:
                 "This rule makes {rate}s equal, which only labeled rows show: pass {labels}, the true outcomes",
                 rate=event.rate,
             )
-        sample = rule.sample(scores, groups, labels, strata=strata, sample_weight=weights)
-        rule.ramps_of(sample.cells)  # raises on unseen groups, depending on the rule's policy
+        sample = rule.sample(
+            scores,
+            groups,
+            labels,
+            strata=strata,
+            sample_weight=weights,
+            group_probabilities=group_probabilities,
+        )
+        if sample.membership is None:
+            rule.ramps_of(sample.cells)  # raises on unseen groups, depending on the rule's policy
         codes, known = sample.cells, rule.knows(sample.cells)
         occurring, values = codes.occurring(), codes.block(0, len(codes))
         having = {part: _have_event(sample, part) for part in event.simple}
@@ -71,8 +91,11 @@ class KnownRows:
         sample = sample.take(keep)
         sample = replace(sample, cells=cells, groups=sample.groups if rule.stratified else cells)
         settings, note = _settings(rule, sample)
+        attributes = None
+        if rule.membership == "each":
+            attributes = Attributes.of(present, [name for name, _ in rule.attributes])
         gone, others, n = int((~known[values]).sum()), int((occurring & ~known).sum()), len(rule.groups)
-        absent = n - int((known & occurring).sum())
+        absent = n - (int((known & occurring).sum()) if attributes is None else len(attributes.values))
         lacking = {
             part: [(label, 1) for label, yes in zip(codes.labels, known & occurring & ~have, strict=True) if yes]
             for part, have in having.items()
@@ -88,7 +111,19 @@ class KnownRows:
             },
             note: note != "",
         }
-        return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
+        return cls(sample, settings, tuple(text for text, holds in notes.items() if holds), attributes)
+
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """The groups that are compared: cells, or the values of attributes."""
+        return self.sample.cells.labels if self.attributes is None else self.attributes.values
+
+    def ramps(self, rule: Rule) -> list[Ramp]:
+        """The ramps of a rule that are shown, one per group that is compared."""
+        if not rule.mixes:
+            return rule.ramps_of(self.sample.cells)[0]
+        ramps = {label_key(label): ramp for label, ramp in zip(rule.groups, rule.ramps, strict=True)}
+        return [ramps[label_key(label)] for label in self.groups]
 
 
 def widths(ramps: Iterable[Ramp]) -> list[float]:
@@ -167,10 +202,23 @@ class Measured:
     sums: Sums
     strata: Integers | None
     confidence: float
+    chances: tuple[Floats, ...]  # the probability of each point under each rule
     costs: Costs | None = None
 
     @classmethod
-    def of(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
+    def of(cls, known: KnownRows, rules: Sequence[Rule], confidence: float) -> "Measured":
+        """The points of a summary of the rows or, for a rule by group probabilities, the rows themselves."""
+        sample = known.sample
+        if sample.membership is None:
+            return cls._of_summary(known, [one.ramps_of(sample.cells)[0] for one in rules], confidence)
+        weight = np.ones(len(sample)) if sample.weights is None else sample.weights
+        group, x = sample.cells.block(0, len(sample)), sample.positions
+        chances = tuple(one.chances(sample.scores, sample.membership) for one in rules)
+        sums = Sums(group, weight, len(known.groups), weight**2, np.ones(len(sample), dtype=np.intp))
+        return cls._made(known, confidence, x, x, sample.outcomes, sums, chances)
+
+    @classmethod
+    def _of_summary(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
         """Summarize the rows, and refine the summary until it is exact at all ramps."""
         sample, border, n_groups = known.sample, known.settings.problem.cutoff, len(known.sample.cells.labels)
         # A cell of the summary is a group's rows with one outcome.
@@ -189,25 +237,40 @@ class Measured:
                 rows, summary, feet, width, np.concatenate([cutoff, feet]) if width == 0 else cutoff
             )
         p = summary.points
-        group, event = seat[p.group], known.settings.event
+        cell = seat[p.group]
         labels = None if sample.labels is None else (cells % 2)[p.group].astype(np.float64)
-        return cls(
-            place=p.place,
-            lower=p.lower,
-            labels=labels,
-            own=(p.lower >= border).astype(np.float64),
-            rows=np.bincount(group, p.rows, minlength=n_groups).astype(np.intp),
-            event=event,
-            sums=Sums(group, p.weight, n_groups, p.weight_squares, p.rows),
-            strata=stratum_index(sample.cells.labels) if sample.stratified else None,
-            confidence=confidence,
-            costs=Costs(*known.settings.costs) if known.settings.costs and sample.labels is not None else None,
-        )
+        chances = tuple(Ramps.of(ramps).at(p.place, cell) for ramps in rules)
+        group = cell if known.attributes is None else known.attributes.of_cell[cell]
+        sums = Sums(group, p.weight, len(known.groups), p.weight_squares, p.rows)
+        return cls._made(known, confidence, p.place, p.lower, labels, sums, chances)
 
-    def chances(self, ramps: list[Ramp]) -> Floats:
-        """The probability of each point under a rule with these ramps."""
-        found: Floats = Ramps.of(ramps).at(self.place, self.sums.group)
-        return found
+    @classmethod
+    def _made(
+        cls,
+        known: KnownRows,
+        confidence: float,
+        place: Floats,
+        lower: Floats,
+        labels: Floats | None,
+        sums: Sums,
+        chances: tuple[Floats, ...],
+    ) -> "Measured":
+        sample, settings, strata = known.sample, known.settings, None
+        if sample.stratified or known.attributes is not None:
+            strata = stratum_index(known.groups)
+        return cls(
+            place=place,
+            lower=lower,
+            labels=labels,
+            own=(lower >= settings.problem.cutoff).astype(np.float64),
+            rows=sums.total(sums.rows).astype(np.intp),
+            event=settings.event,
+            sums=sums,
+            strata=strata,
+            confidence=confidence,
+            chances=chances,
+            costs=Costs(*settings.costs) if settings.costs and sample.labels is not None else None,
+        )
 
     def select(self, chances: Floats) -> tuple[Selection, GroupRates | None]:
         """Rates, gaps and errors of decisions with the given probabilities.
@@ -233,7 +296,6 @@ class Measured:
         """Share of each group's weight in each bin of the score range, from the lowest score."""
         low, high = scale.lowest, scale.highest
         part = np.clip(np.floor((self.lower - low) * (PARTS / (high - low))), 0, PARTS - 1).astype(np.intp)
-        cells, n_parts = self.sums.group * PARTS + part, len(self.rows) * PARTS
-        table = np.bincount(cells, self.sums.weights, minlength=n_parts).reshape(-1, PARTS)
+        table = self.sums.total(self.sums.weights, part, PARTS).reshape(-1, PARTS)
         shares: Floats = table / table.sum(axis=1, keepdims=True)
         return shares if scale.higher_is_better else shares[:, ::-1]

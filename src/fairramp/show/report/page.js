@@ -54,8 +54,8 @@ function show(at) {
     if (element.hasAttribute("title")) element.title = digits;
   }
   for (const element of labeled) element.setAttribute("aria-label", outcome.say[element.dataset.label][0]);
-  slider.setAttribute("aria-valuetext", outcome.say.limit[0]);
-  back.disabled = !isWhatIf;
+  slider?.setAttribute("aria-valuetext", outcome.say.limit[0]);
+  if (back) back.disabled = !isWhatIf;
   for (const [key, columns] of Object.entries(content.tables)) {
     columns.forEach((column, j) => {
       if (column.moves) rows[key].forEach((row, i) => cell(row.cells[j + 1], column, outcome.tables[key][j], i));
@@ -64,20 +64,21 @@ function show(at) {
   for (const view of views) view.signal("at", at).runAsync();
 }
 
-const position = () => Number(slider.value);
-slider.addEventListener("input", () => show(position()));
-back.addEventListener("click", () => {
+// Rules that mix thresholds have no slider, and those by group probabilities no answers to one person.
+const position = () => (slider ? Number(slider.value) : content.own);
+slider?.addEventListener("input", () => show(position()));
+back?.addEventListener("click", () => {
   slider.value = String(content.own);
   show(content.own);
   slider.focus();
 });
-slider.value = String(content.own);
+if (slider) slider.value = String(content.own);
 show(content.own);
 
-wireAnswers(content.answers);
+if (content.answers.forms.length) wireAnswers(content.answers);
 
 const copy = document.getElementById("copy");
-copy.addEventListener("click", async () => {
+copy?.addEventListener("click", async () => {
   const command = document.getElementById("command");
   try {
     await navigator.clipboard.writeText(command.textContent);

@@ -47,6 +47,7 @@ except ImportError as error:
 MOST_ROWS = 600
 
 _HERE = Path(__file__).parent
+_EACH = ", by each attribute on its own"
 _WHAT_IF = '@page { @top-center { content: "What-if: not for approval"; } }'
 
 
@@ -70,6 +71,7 @@ def render(content: Content) -> str:
         for o in content.outcomes
     ]
     charts = content_charts(content)
+    answers = content.answers if content.mixing else [content.answers[k] for k in seats]
     payload: dict[str, Any] = {
         "own": content.own,
         "verdict": content.chosen.judgment.worse,
@@ -92,7 +94,7 @@ def render(content: Content) -> str:
         ],
         "charts": charts,
         "answers": {
-            "forms": [asdict(content.answers[k]) for k in seats],
+            "forms": [asdict(form) for form in answers],
             **{name: content.settings[name] for name in ("scale", "higher_is_better", "cutoff")},
         },
     }
@@ -115,7 +117,7 @@ def render(content: Content) -> str:
         bundle=Markup(bundle),
         payload=Markup(_json(payload)),
         say=said[content.own],
-        aim=AIMS[content.event.name],
+        aim=f"{AIMS[content.event.name]}{_EACH if content.settings['membership'] == 'each' else ''}",
         limit=limit_name(content),
         own_limit=limit_of(content.chosen)[0],
         requested=_requested(content),
@@ -150,7 +152,8 @@ def render(content: Content) -> str:
             }
             for table in tables
         ],
-        answers=[content.answers[k].group for k in seats],
+        answers=[form.group for form in answers],
+        slides=len(content.outcomes) > 1,
         other=compared_texts(content, seats, decimals),
         other_csv=_link(written["compared"].to_csv()) if content.compared else "",
         limits_csv=_link(written["limits"].to_csv()),
@@ -222,6 +225,8 @@ def _requested(content: Content) -> str:
     return f"at most {exact_points(asked['max_gap'])}, with {sure} ({asked['limit']} limit)"
 
 
+#: Where each level is, if there is no common one.
+_LEVELS = {"known": "by stratum", "probabilities": "by stratum", "each": "by attribute"}
 _SAME = {True: "yes", False: "no", None: "not known"}
 
 
@@ -256,8 +261,10 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         (
             "Criterion",
             f"equal {' and '.join(event.rate + 's' for event in content.event.simple)}"
-            f"{' within strata' if s['stratified'] else ''}",
+            f"{' within strata' if s['stratified'] else ''}"
+            f"{_EACH if s['membership'] == 'each' else ''}",
         ),
+        *([("How thresholds are mixed", content.mixing)] if content.mixing else []),
         ("Lowest allowed ratio on the fit rows", full(s["min_ratio"]))
         if is_ratio(content)
         else ("Largest allowed gap on the fit rows", full(s["max_gap"])),
@@ -265,7 +272,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
             "Chosen for" if content.event.parts else "Target rate",
             target
             if isinstance(target, str)
-            else full(target) or ("not recorded" if content.event.parts else "by stratum"),
+            else full(target) or ("not recorded" if content.event.parts else _LEVELS[s["membership"]]),
         )
         if s["overall_rate"] is None
         else ("Selection rate of everybody together", full(s["overall_rate"])),

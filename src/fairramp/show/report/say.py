@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from math import nan
 
+from fairramp.core.cells import largest_gap
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.words import exact_points, number, percent, points, with_interval
 from fairramp.show.report.content import Content, Outcome
@@ -28,7 +29,7 @@ def limit_of(o: Outcome) -> Number:
 
 def say(content: Content, o: Outcome) -> dict[str, Number]:
     """All texts at a position of the slider."""
-    judgment = o.judgment
+    judgment, drawn = o.judgment, "probability of selection" if content.mixing else "score distribution"
     texts = {
         "where": "This is the reported rule."
         if o.is_own
@@ -41,7 +42,7 @@ def say(content: Content, o: Outcome) -> dict[str, Number]:
         "harm": _harm(content, o),
         "command": o.command,
         "assumptions": o.guarantee.assumptions,
-        "label_scores": f"Chart: score distribution of each group. {_thresholds(o)}; see the tables below.",
+        "label_scores": f"Chart: {drawn} of each group. {_thresholds(o)}; see the tables below.",
     }
     for name, rates in o.after.rates.items():
         texts[f"label_{name}"] = _rates_label(content, name, rates.rate)
@@ -62,10 +63,14 @@ def _number(value: float | None, spelled: Callable[[float], str]) -> Number:
 def _lead(content: Content, o: Outcome, event: Event) -> str:
     """The rates of the groups with the lowest and the highest rate before, before and after.
 
-    Groups with few people do not lead, unless there are no others.
+    Groups with few people do not lead, unless there are no others. Of several attributes, the one with the
+    largest gap before leads.
     """
     before, after = content.before.rates[event.name].rate, o.after.rates[event.name].rate
     judged = [i for i, group in enumerate(content.groups) if not group.small] or list(range(len(before)))
+    if content.settings["membership"] == "each" and content.parts is not None:
+        each = [[i for i in judged if content.parts[i] == part] for part in sorted(set(content.parts))]
+        judged = max(filter(None, each), key=lambda seats: largest_gap([before[i] for i in seats]))
     ordered = sorted(judged, key=before.__getitem__)
     chosen = ordered if len(ordered) <= 2 else [ordered[0], ordered[-1]]
     if len(judged) == 2:

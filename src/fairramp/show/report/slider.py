@@ -10,6 +10,7 @@ from fairramp.fit.cells import FitRows
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.settings import Settings
+from fairramp.measure.fresh import fingerprint_of
 from fairramp.rule.rule import Rule
 from fairramp.show.report.measured import KnownRows
 
@@ -22,7 +23,12 @@ SMALLEST_STEP, SMALLEST_RATIO_STEP = 0.001, 0.01
 
 
 def slider_rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
-    """One rule per position of the slider, including the given one, and the fingerprint of these rows."""
+    """One rule per position of the slider, including the given one, and the fingerprint of these rows.
+
+    For a rule that mixes thresholds there is only that rule, and no slider.
+    """
+    if rule.mixes:
+        return [rule], fingerprint_of(rule, known.sample)
     sample, settings, is_ratio = known.sample, known.settings, rule.min_ratio is not None
     fit = partial(
         fit_rows,
@@ -74,7 +80,12 @@ class Sources:
 
 
 def fit_command(rule: Rule, settings: Settings, sources: Sources, labeled: bool, weighted: bool) -> str:
-    """The command that fits a rule with these settings to the same rows; unknown names are in capital letters."""
+    """The command that fits a rule with these settings to the same rows; unknown names are in capital letters.
+
+    Only a slider shows it, so it is empty for a rule that mixes thresholds.
+    """
+    if rule.mixes:
+        return ""
     columns, scale = rule.columns, scale_of(rule.scale, rule.higher_is_better)
     limit = ("--max-gap", rule.max_gap) if rule.min_ratio is None else ("--min-ratio", rule.min_ratio)
     target = settings.target_rate

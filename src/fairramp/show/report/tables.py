@@ -58,6 +58,11 @@ def page_tables(content: Content) -> list[PageTable]:
 
 def _rule_columns(content: Content) -> list[Column]:
     """Thresholds and ramps."""
+    if content.settings["membership"] == "each":
+        return [
+            Column("people", "count", {"people": "sizes"}, moves=False),
+            Column("shift of the threshold", "score", {"shift": "shifts"}),
+        ]
     columns = [
         (Column("people", "count", {"people": "sizes"}, moves=False), True),
         (Column("threshold", "score", {"threshold": "thresholds"}), True),

@@ -45,6 +45,13 @@ def about_label(event: Event) -> str:
     return "people" if event.label is None else f"people with label {event.label}"
 
 
+#: Whose threshold the chart of scores shows, if thresholds are mixed.
+_WHOSE = {
+    "probabilities": "of people who surely belong to the group; everyone else has a mean of these thresholds",
+    "each": "of people whose other attributes do not shift the threshold",
+}
+
+
 def scores_caption(content: Content) -> str:
     """How to read the chart of scores."""
     compressed = (
@@ -52,6 +59,12 @@ def scores_caption(content: Content) -> str:
         if content.settings["scale"] == "real"
         else ""
     )
+    if content.mixing:
+        return (
+            "The line is the probability of being selected, from 0 to 1, and the number is the threshold "
+            f"{_WHOSE[content.settings['membership']]}. The dashed line is the classifier’s own cutoff."
+            f"{compressed}"
+        )
     return (
         "The score distribution of each group, on a square-root scale so that rare scores are visible. The blue "
         "part is selected. The line is the probability of being selected, from 0 to 1; the number is the "
@@ -86,6 +99,7 @@ def reading(content: Content) -> str:
     return " ".join(
         text
         for text, holds in {
+            content.mixing: content.mixing != "",
             READING[ramps, content.settings["higher_is_better"]]: True,
             _STEP: ramps and has_steps(content),
             _CONSTANT: has_constants(content),

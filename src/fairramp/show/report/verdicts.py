@@ -261,8 +261,8 @@ def _for_new_people(rule: Rule, limit: Limit, found: Evidence, known: Certificat
     if certificate.proven is None:
         limits = f"{certificate.limits()} ({sure})."
     if certificate.widest_for is not None:
-        label, n = certificate.widest_for
-        limits += f" The uncertainty is largest for group {marked(show_label(label))} ({n:,} fit rows)."
+        (label, n), rows = certificate.widest_for, "fresh rows" if certificate.fresh else "fit rows"
+        limits += f" The uncertainty is largest for group {marked(show_label(label))} ({n:,} {rows})."
     decides = certificate.proven if limit.kind == "proven" else certificate.estimated
     is_within = decides is not None and limit.is_met(decides)
     if found.has_drifted:
