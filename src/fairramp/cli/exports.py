@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.library import is_whole
+from fairramp.cli.library import is_whole, values_of
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
@@ -17,13 +17,28 @@ from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.rule import Rule
 
-_NAMES = ("score", "group", "strata", "prefix")
+_NAMES = ("score", "group", "group_probability", "strata", "prefix")
 #: Options of each format.
 _OPTIONS = {
     "sql": ("dialect", "table", "view", "replace", "id", "key_table", "key_column", *_NAMES),
     "onnx": ("decisions", "model", "column", "score_type", "missing", *_NAMES),
     "torch": ("decisions",),
     "json": (),
+}
+#: What a torch program takes in place of groups, by membership, and what it means.
+_TORCH = {
+    "known": (
+        "groups (int64 codes)",
+        "Group codes: 0 to {last}, in the order of the rule's groups; any other code is an unseen group.",
+    ),
+    "probabilities": (
+        "groups (float64, one column per group)",
+        "Group probabilities: {n} columns, in the order of the rule's groups.",
+    ),
+    "each": (
+        "groups (int64 codes, one column per attribute)",
+        "Codes: from 0, in the order of each attribute's values; any other code is an unseen value.",
+    ),
 }
 _ENDINGS = {"onnx": ".onnx", "torch": ".pt2"}
 #: Bytes that identify an earlier export: at the start of SQL, anywhere in the others.
@@ -84,7 +99,9 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
     match to:
         case "sql":
             write_text(output, rule.to_sql(**given), "the rule")
-            blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
+            names = ("score", "group", "strata", "id", "group_probability")
+            values = values_of(rule, rule.reading(*map(given.get, names)))
+            blank = any("" in known and None not in known for _, known in values)
             return (
                 ["Empty strings are a group of this rule, but NULL is not: load empty cells as empty strings."]
                 if blank
@@ -102,9 +119,8 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
     save(rule, str(output), **given)
     drawn = given.get("decisions")
     return [
-        f"Inputs: scores (float64), groups (int64 codes){', u (float64)' if drawn else ''}.",
-        f"Group codes: 0 to {len(rule.groups) - 1}, in the order of the rule's groups; any other code is an "
-        "unseen group.",
+        f"Inputs: scores (float64), {_TORCH[rule.membership][0]}{', u (float64)' if drawn else ''}.",
+        _TORCH[rule.membership][1].format(n=len(rule.groups), last=len(rule.groups) - 1),
         *_gives(drawn),
     ]
 

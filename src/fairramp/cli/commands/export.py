@@ -76,6 +76,13 @@ def export(
     group: Annotated[
         Names, Parameter(help="SQL, ONNX: column or input with the group; by default, as in the fit.")
     ] = None,
+    group_probability: Annotated[
+        Names,
+        Parameter(
+            help="SQL, ONNX: column or input with the probability of one group, as GROUP=COLUMN; repeat the "
+            "option for every group. By default, as in the fit."
+        ),
+    ] = None,
     strata: Annotated[
         Names, Parameter(help="SQL, ONNX: column or input with the stratum; by default, as in the fit.")
     ] = None,
@@ -92,6 +99,7 @@ def export(
 
     target = output or STDOUT
     screen = Screen(json=json, quiet=quiet, to_stderr=target == STDOUT)
+    known = library.load_rule(rule)
     options = {
         "dialect": dialect,
         "table": table,
@@ -108,10 +116,10 @@ def export(
         "prefix": prefix,
         "score": score,
         "group": group or None,
+        "group_probability": library.probabilities_of(group_probability, known.groups),
         "strata": strata or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    known = library.load_rule(rule)
     exports.check(to, output, rule, given)
     notes = exports.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
