@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.library import is_whole, values_of
+from fairramp.cli.library import is_whole
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
@@ -99,9 +99,7 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
     match to:
         case "sql":
             write_text(output, rule.to_sql(**given), "the rule")
-            names = ("score", "group", "strata", "id", "group_probability")
-            values = values_of(rule, rule.reading(*map(given.get, names)))
-            blank = any("" in known and None not in known for _, known in values)
+            blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
             return (
                 ["Empty strings are a group of this rule, but NULL is not: load empty cells as empty strings."]
                 if blank
