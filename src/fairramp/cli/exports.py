@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.library import is_whole
+from fairramp.cli.library import is_whole, probabilities_of
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
@@ -96,6 +96,8 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
 
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write the export; return sentences about its inputs and outputs."""
+    if "group_probability" in given:
+        given = given | {"group_probability": _probable(rule, to, given["group_probability"])}
     match to:
         case "sql":
             write_text(output, rule.to_sql(**given), "the rule")
@@ -121,6 +123,19 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
         _TORCH[rule.membership][1].format(n=len(rule.groups), last=len(rule.groups) - 1),
         *_gives(drawn),
     ]
+
+
+def _probable(rule: Rule, to: str, texts: list[str]) -> Any:
+    """The columns of group probabilities by group, or for ONNX the one input that holds all of them."""
+    if to == "sql":
+        return probabilities_of(texts, rule.groups)
+    refuse_if(
+        len(texts) > 1 or "=" in texts[0],
+        "must be one name with --to onnx: the input holds the probabilities of all groups",
+        argument="group_probability",
+        got=texts,
+    )
+    return texts[0]
 
 
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:

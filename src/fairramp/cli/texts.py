@@ -35,14 +35,23 @@ _NOT_COVERED = (
 )
 
 
-def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str, what: str = "row") -> None:
-    """Print which rows a table describes."""
-    screen.heading(f"{count(sum(rows), what)} in {spoken(data)}, by {' / '.join(columns.grouped)}\n")
+def show_heading(
+    screen: Screen,
+    rows: tuple[int, ...],
+    columns: Columns,
+    data: str,
+    what: str = "row",
+    *,
+    each: bool = False,
+) -> None:
+    """Print which rows a table describes; by `each` attribute, every row counts once for each of them."""
+    n, between = (sum(rows) // len(columns.grouped), " and by ") if each else (sum(rows), " / ")
+    screen.heading(f"{count(n, what)} in {spoken(data)}, by {between.join(columns.grouped)}\n")
 
 
 def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, every: bool = False) -> None:
     """Print an audit."""
-    show_heading(screen, found.rows, columns, data)
+    show_heading(screen, found.rows, columns, data, each=found.by_attribute)
     screen.say(*map(plain_name, found.sentences()), "")
     screen.table(found.table(), every=every, more="with --all")
     if found.selection.accuracy is not None:
@@ -50,6 +59,12 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
         screen.table(found.errors(), every=every)
     screen.text()
     screen.table(found.gaps())
+    if found.group_model is not None:
+        screen.text("\nGroup probabilities:\n")
+        screen.table(found.group_model.table())
+    if found.intersections is not None:
+        screen.say("", found.intersections.as_intersections(), "")
+        screen.table(found.intersections.table(), every=every, more="with --all")
 
 
 def show_shortlist(screen: Screen, found: Shortlist, columns: Columns, data: str, *, every: bool = False) -> None:

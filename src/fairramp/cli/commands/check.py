@@ -76,7 +76,8 @@ def check(
     )
     found = compare(known, **arrays, confidence=confidence)
     code = exit_code(found.verdict, sound=found.is_sound)
-    texts.show_heading(screen, found.rows, columns, data, known.event.row)
+    each = known.membership == "each"
+    texts.show_heading(screen, found.rows, columns, data, known.event.row, each=each)
     texts.warn_few(screen, found.groups, found.rows, found.events)
     first, *more = found.sentences()
     screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
@@ -86,7 +87,7 @@ def check(
         "\nDetectable: if only this group changed, these rows would detect a rate below or above "
         "these values nine times out of ten."
     )
-    if left_out := job.rows - sum(found.rows):
+    if left_out := job.rows - sum(found.rows) // (len(columns.grouped) if each else 1):
         other = texts.other_label(known.event)
         screen.say(f"{count(left_out, 'row')} left out: {other}groups not in the fit rows, or zero weight.")
     screen.result("check", rule=rule, data=data, **library.named(columns), **found.to_dict())

@@ -79,8 +79,8 @@ def export(
     group_probability: Annotated[
         Names,
         Parameter(
-            help="SQL, ONNX: column or input with the probability of one group, as GROUP=COLUMN; repeat the "
-            "option for every group. By default, as in the fit."
+            help="SQL: column with the probability of one group, as GROUP=COLUMN; repeat the option for every "
+            "group. ONNX: name of the input with all of them. By default, as in the fit."
         ),
     ] = None,
     strata: Annotated[
@@ -99,7 +99,6 @@ def export(
 
     target = output or STDOUT
     screen = Screen(json=json, quiet=quiet, to_stderr=target == STDOUT)
-    known = library.load_rule(rule)
     options = {
         "dialect": dialect,
         "table": table,
@@ -116,10 +115,11 @@ def export(
         "prefix": prefix,
         "score": score,
         "group": group or None,
-        "group_probability": library.probabilities_of(group_probability, known.groups),
+        "group_probability": group_probability or None,
         "strata": strata or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
+    known = library.load_rule(rule)
     exports.check(to, output, rule, given)
     notes = exports.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
