@@ -259,9 +259,8 @@ class Verbs(Drawn):
         ----------
         score : float
             On the scale that the rule was fitted with.
-        group : label, or dict of group probabilities
-            A tuple if there are several group columns; a list works as well. For a rule by group probabilities, a
-            dict of them, such as {"F": 0.7, "M": 0.3}.
+        group : label
+            A tuple if several columns make a group; a list works as well.
         stratum : label, optional
             Required if the rule equalizes within strata.
 

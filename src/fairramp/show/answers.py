@@ -16,7 +16,7 @@ these may fail; then the score itself replaces the number, and "above" becomes "
 import html
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from itertools import groupby
@@ -30,7 +30,6 @@ from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
 from fairramp.core.words import fixed, plain, wrapped
 from fairramp.data.groups import Codes
-from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 from fairramp.show.words import marked, plain_name, unmarked
@@ -71,8 +70,6 @@ class Answer:
         Yes if the probability is 1, no if it is 0.
     why : str
         The answer and its reason, in sentences.
-    group_probabilities : dict or None
-        For a rule by group probabilities, those of the person, by group; `group` is then None.
 
     Examples
     --------
@@ -92,7 +89,6 @@ class Answer:
     before: bool
     answer: str
     why: str
-    group_probabilities: dict[Label, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The attributes as plain values, ready for JSON.
@@ -104,8 +100,7 @@ class Answer:
         >>> rule.explain(0.48, "B").to_dict()["probability"]
         1.0
         """
-        chances = self.group_probabilities and {show_label(k): q for k, q in self.group_probabilities.items()}
-        return plain(asdict(self) | {"group_probabilities": chances})
+        return plain(asdict(self))
 
     def __repr__(self) -> str:
         return wrapped(self.why)
@@ -210,19 +205,15 @@ def explain(rule: Rule, score: Any, group: Any, stratum: Any = None) -> Answer:
     """Answer one person; see `Rule.explain`."""
     scale = rule.meaning
     score = check_number("score", score, *scale.finite_range) + 0.0  # −0.0 is 0.0
-    mixture = _mixture(rule, group) if rule.membership == "probabilities" else None
-    own_group, own_stratum = None if mixture else _label(group), _label(stratum)
+    own_group, own_stratum = (_label(part) for part in (group, stratum))
     _check_stratum(rule, own_stratum)
     strata = [own_stratum] if rule.stratified else None
     try:
-        probability = float(rule.probabilities([score], mixture or [own_group], strata)[0])
+        probability = float(rule.probabilities([score], [own_group], strata)[0])
     except InputError as error:
         raise error.renamed(groups="group", strata="stratum") from None
     before = bool(scale.compared(np.array([score]))[0] >= rule.own_cutoff)
-    if mixture is None:
-        (form,) = answer_forms(rule, [(own_stratum, own_group) if rule.stratified else own_group])
-    else:
-        form = _mixed_form(rule, mixture)
+    (form,) = answer_forms(rule, [(own_stratum, own_group) if rule.stratified else own_group])
     return Answer(
         score,
         own_group,
@@ -231,36 +222,7 @@ def explain(rule: Rule, score: Any, group: Any, stratum: Any = None) -> Answer:
         before,
         {1.0: "yes", 0.0: "no"}.get(probability, "random"),
         unmarked(form.why(scale, score, probability, before)),
-        dict(zip(mixture.labels, mixture.values[:, 0].tolist(), strict=True)) if mixture else None,
     )
-
-
-def _mixture(rule: Rule, group: Any) -> GroupProbabilities:
-    """The group probabilities of one person, given as such or as a dict of numbers."""
-    given = {label: [q] for label, q in group.items()} if isinstance(group, Mapping) else group
-    if isinstance(given, GroupProbabilities) and len(given) != 1:
-        raise InputError(
-            "must have the probabilities of one person, got {n} rows", argument="group", n=len(given)
-        )
-    if not isinstance(given, dict | GroupProbabilities):
-        raise InputError(
-            "This rule uses group probabilities: pass a dict of them as {group}, for the groups {labels}",
-            labels=list(rule.groups),
-        )
-    return rule.probable(given if isinstance(given, GroupProbabilities) else GroupProbabilities(given))
-
-
-def _mixed_form(rule: Rule, mixture: GroupProbabilities) -> AnswerForm:
-    """The form of a person with these group probabilities."""
-    feet, center = np.array([ramp.foot for ramp in rule.ramps]), rule.center
-    ramp = Ramp(center + float(mixture.mix(feet - center, 0, 1)[0]), rule.ramps[0].width, rule.ramps[0].tie)
-    shown = [
-        f"{q:.1%} for {_name(label)}"
-        for label, q in zip(mixture.labels, mixture.values[:, 0].tolist(), strict=True)
-    ]
-    start = f"With group probabilities of {', '.join(shown[:-1])}{' and ' if shown[1:] else ''}{shown[-1]}, "
-    kind, tie = ("ramp", 0.0) if ramp.width else ("step", ramp.tie)
-    return AnswerForm("", kind, ramp.foot, ramp.width, tie, rule.decimals, *_Writer(rule).ruled(start, ramp))
 
 
 def _label(value: Any) -> Label:
@@ -300,8 +262,7 @@ def answer_forms(rule: Rule, cells: Sequence[Label] | None = None) -> tuple[Answ
         else:
             kind = "constant" if ramp.is_constant else "ramp" if ramp.width else "step"
             numbers = ramp.foot, ramp.width if kind == "ramp" else 0.0, ramp.tie
-            known = rule.membership == "each" or label_key(label) in fitted
-            templates = writer.ruled(writer.start(label, known=known), ramp)
+            templates = writer.ruled(label, ramp, known=label_key(label) in fitted)
         found.append(AnswerForm(plain_name(show_label(label)), kind, *numbers, rule.decimals, *templates))
     return tuple(found)
 
@@ -333,12 +294,9 @@ class _Writer:
         )
         return (f"Yes. {why}",), (f"No. {why}",), ()
 
-    def start(self, label: Label, *, known: bool) -> str:
-        """How a reason starts, for a person of a group."""
-        return f"In {self._named(label)}, {'' if known else 'which was not in the fit rows, '}"
-
-    def ruled(self, start: str, ramp: Ramp) -> _Templates:
-        """Templates of people who have a ramp."""
+    def ruled(self, label: Label, ramp: Ramp, *, known: bool) -> _Templates:
+        """Templates of a group that has a ramp."""
+        start = f"In {self._named(label)}, {'' if known else 'which was not in the fit rows, '}"
         worst, best = sorted(map(self._scale.position_of, self._scale.finite_range))
         low, high = ramp.chance([worst, best]).tolist()
         if low == high:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fairramp.core.cells import strata_slices
 from fairramp.core.checks import check_number
 from fairramp.core.labels import show_label
 from fairramp.core.table import one_line, with_rows
@@ -66,7 +65,7 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     found = {
         "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; {direction}the "
         f"classifier says yes at {rule.cutoff:g} or {rule.meaning.side}",
-        "groups": _groups(rule, unseen),
+        "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
         "note": " ".join(record.notes(rule.max_gap)) if record else None,
@@ -76,22 +75,6 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
         "data": f"fingerprint {record.fingerprint}" if record else None,
     }
     return [(name, one_line(text)) for name, text in found.items() if text]
-
-
-def _groups(rule: Rule, unseen: str) -> str:
-    """Where groups come from, and what happens to one that the fit did not see."""
-    if rule.membership == "probabilities":
-        names = ", ".join(map(show_label, rule.groups))
-        return f"{_columns(rule.columns.probabilities)} with the group probabilities of {names}"
-    each = ", each on its own" if rule.membership == "each" else ""
-    return f"{_columns(rule.columns.groups)}{each}; a group not in the fit rows {unseen}"
-
-
-def _rows(rule: Rule) -> int:
-    """Number of fit rows; those by group probabilities are expected ones, rounded by group."""
-    assert rule.record is not None
-    first = strata_slices(rule.parts, len(rule.groups))[0] if rule.membership == "each" else slice(None)
-    return sum(rule.record.rows[first])
 
 
 def _random(rule: Rule) -> str:
@@ -124,7 +107,7 @@ def _fitted(rule: Rule) -> str:
     record = rule.record
     if record is None:
         return "unknown, because the rule has no record of its fit"
-    n, error = _rows(rule), max(max(rates.error) for _, rates in record.compared)
+    n, error = sum(record.rows), max(max(rates.error) for _, rates in record.compared)
     how = {
         f"to {n:,} row{'' if n == 1 else 's'}{' with weights' if record.weighted else ''}": True,
         f"in bins (rates are accurate to within {error:.1e})": error > 0,
@@ -177,11 +160,9 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
             "score_column": rule.columns.score,
             "group_columns": rule.columns.groups,
             "strata_columns": rule.columns.strata,
-            "probability_columns": rule.columns.probabilities,
-            "rows": record and _rows(rule),
+            "rows": record and sum(record.rows),
             "groups": list(rule.table().rows()),
             "criterion": rule.criterion,
-            "membership": rule.membership,
             "stratified": rule.stratified,
             "max_gap": record.asked.max_gap if record and record.asked else rule.max_gap,
             "fit_gap": rule.max_gap,
