@@ -476,7 +476,9 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
     few columns are faster than one pass over all of them. With group probabilities, all counts are expected ones.
     """
     if job.probabilities:
-        return _expected_decisions(job, rows, decided=decided)
+        # What was written to Parquet is a number, whatever it was before.
+        chances = [n.expression if one_pass else f"CAST({n.column} AS DOUBLE)" for n in job.probabilities]
+        return _expected_decisions(job, rows, chances, decided=decided)
     names, id, ask = job.inner.grouped, job.columns.id, job.source.connection.execute
     keys = ", ".join(f"{key} AS {name}" for key, name in zip(job.typed_keys, names, strict=True))
     by, drawn = ", ".join(names), "probability > 0 AND probability < 1"
@@ -509,14 +511,16 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
     return sorted(found, key=lambda row: label_key(row["group"])), int(repeated)
 
 
-def _expected_decisions(job: Job, rows: str, *, decided: bool) -> tuple[list[dict[str, Any]], int]:
+def _expected_decisions(
+    job: Job, rows: str, chances: Sequence[str], *, decided: bool
+) -> tuple[list[dict[str, Any]], int]:
     """Sum the group probabilities of the decisions, and count the rows on a ramp that repeat an id."""
     drawn = "FILTER (probability > 0 AND probability < 1)"
     id = job.source.find(job.columns.id, "--id") if job.columns.id else "NULL"
     chosen = "decision" if decided else "0"
     sums = [
         f"sum({q}), sum({q} * probability), sum({q} * {chosen}), coalesce(sum({q}) {drawn}, 0)"
-        for q in (f"({number.expression})" for number in job.probabilities)
+        for q in map("({})".format, chances)
     ]
     ((repeated, *found),) = job.source.connection.execute(
         f"SELECT count({id}) {drawn} - count(DISTINCT {id}) {drawn}, {', '.join(sums)} FROM {rows}"
