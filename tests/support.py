@@ -18,11 +18,12 @@ import numpy as np
 
 import fairramp
 from engines import table
+from fairramp.fit.probable import check_probable
 from fairramp.fit.settings import Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "support.md"
-#: Values that say which rows are passed, not settings.
-ROWS = ("labels", "strata", "sample_weight")
+#: How rows with group probabilities are named; not a setting, but what is passed as groups.
+PROBABLE = "GroupProbabilities"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ def _choices(name: str, *values: Any) -> list[Choice]:
 
 
 ASPECTS: dict[str, list[Choice]] = {
+    "groups": [
+        *_choices("combine", "intersections", "each"),
+        Choice(PROBABLE, {"combine": "intersections", PROBABLE: True}),
+    ],
     "criterion": _choices("criterion", "parity", "equal_opportunity", "predictive_equality", "equalized_odds"),
     "limit": [Choice("max_gap", {"max_gap": 0.2}), Choice("min_ratio", {"min_ratio": 0.8})],
     "level": [
@@ -84,8 +89,13 @@ def refused(combination: Combination) -> str | None:
     """The error of a combination, found before any row is read; None if it is accepted."""
     given = keywords(combination)
     strata, weights = given.pop("strata", False), given.pop("sample_weight", False)
+    probable = given.pop(PROBABLE, False)
     try:
-        Settings(**given).check_rows(labeled=True, stratified=strata, weighted=weights)
+        settings = Settings(**given)
+        if probable:
+            check_probable(settings, stratified=strata, labeled=True)
+        else:
+            settings.check_rows(labeled=True, stratified=strata, weighted=weights)
     except fairramp.UnsupportedError as error:
         return str(error)
     return None
@@ -116,6 +126,7 @@ def pairs_of(combination: Combination) -> set[frozenset[str]]:
 def names_both(told: str, pair: frozenset[str]) -> bool:
     """Whether an error names both choices."""
     words = {"sample_weight": "weights", "confidence_limit": "confidence", "costs": "target_rate"}
+    words[PROBABLE] = "roup probabilities"
     return all(words.get(name, name) in told for name in (choice.partition("=")[0] for choice in pair))
 
 
@@ -136,6 +147,7 @@ def rows(scale: str = "probability", *, up: bool = True, n: int = 2_400) -> dict
     group, stratum = rng.integers(0, 2, n), rng.integers(0, 2, n)
     p = np.clip(rng.beta(3, 3, n) + 0.05 * group, 0.001, 0.999)
     label = (rng.random(n) < p).astype(int)
+    chance = np.clip(0.2 + 0.6 * group + rng.uniform(-0.2, 0.2, n), 0, 1)
     p = p if up else 1 - p
     logit = np.log(p / (1 - p))
     score = {"probability": p, "percent": 100 * p, "signed": 2 * p - 1, "logit": logit, "real": logit}[scale]
@@ -145,7 +157,36 @@ def rows(scale: str = "probability", *, up: bool = True, n: int = 2_400) -> dict
         "stratum": np.array(["north", "south"])[stratum],
         "label": label,
         "weight": rng.uniform(0.5, 2, n),
+        "chance_a": 1 - chance,
+        "chance_b": chance,
     }
+
+
+def groups_of(combination: Combination, data: dict[str, Any]) -> Any:
+    """What a combination decides by: groups, two attributes, or group probabilities."""
+    given = keywords(combination)
+    if given.get(PROBABLE):
+        return fairramp.GroupProbabilities({"A": data["chance_a"], "B": data["chance_b"]})
+    return {name: data[name] for name in ("group", "stratum")} if given["combine"] == "each" else data["group"]
+
+
+def members(combination: Combination, data: dict[str, Any]) -> list[list[Any]]:
+    """How much each row belongs to each group, for all sets of groups whose rates are compared."""
+    given = keywords(combination)
+    if given.get(PROBABLE):
+        return [[data["chance_a"], data["chance_b"]]]
+    groups = [data["group"] == name for name in "AB"]
+    strata = [data["stratum"] == name for name in ("north", "south")]
+    if given.get("strata"):
+        return [[stratum & group for group in groups] for stratum in strata]
+    return [groups, strata] if given["combine"] == "each" else [groups]
+
+
+def columns_of(given: dict[str, Any]) -> dict[str, Any]:
+    """The names of the group columns, for a table."""
+    if given.pop(PROBABLE, False):
+        return {"group_probability": {"A": "chance_a", "B": "chance_b"}}
+    return {"group": ["group", "stratum"] if given["combine"] == "each" else "group"}
 
 
 def fitted(combination: Combination) -> fairramp.Rule:
@@ -154,23 +195,27 @@ def fitted(combination: Combination) -> fairramp.Rule:
     data = rows(given["scale"], up=given["higher_is_better"])
     strata = {"strata": data["stratum"]} if given.pop("strata", False) else {}
     weights = {"sample_weight": data["weight"]} if given.pop("sample_weight", False) else {}
+    given.pop(PROBABLE, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fairramp.FairrampWarning)
-        return fairramp.fit_rule(data["score"], data["group"], data["label"], **strata, **weights, **given)
+        groups = groups_of(combination, data)
+        return fairramp.fit_rule(data["score"], groups, data["label"], **strata, **weights, **given)
 
 
 def fitted_table(engine: str, combination: Combination) -> fairramp.Rule:
     """The rule of a combination, from a table of an engine or from a summary."""
     given = keywords(combination)
     data = rows(given["scale"], up=given["higher_is_better"])
-    names: dict[str, Any] = {"score": "score", "group": "group", "label": "label"}
+    names: dict[str, Any] = {"score": "score", "label": "label", **columns_of(given)}
     names |= {"strata": "stratum"} if given.pop("strata", False) else {}
     names |= {"weight": "weight"} if given.pop("sample_weight", False) else {}
-    columns = {name: data[name].tolist() for name in ("score", "group", "stratum", "label", "weight")}
+    columns = {name: values.tolist() for name, values in data.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fairramp.FairrampWarning)
         if engine != "summary":
             return fairramp.fit_frame(table(engine, columns), **names, **given)
+        if "group_probability" in names or given.pop("combine") == "each":
+            raise fairramp.UnsupportedError("A summary has groups, which are not mixed")
         of = {name: given.pop(name) for name in ("scale", "higher_is_better", "cutoff") if name in given}
         summary = fairramp.summarize_frame(table("polars", columns), **names, **of)
         if given.pop("solver") == "sgd":
@@ -178,22 +223,24 @@ def fitted_table(engine: str, combination: Combination) -> fairramp.Rule:
         return fairramp.fit_summary(summary, **given)
 
 
+#: What decides which problem is solved.
+_MAIN = ("groups", "criterion", "limit", "level", "strata", "solver", "small groups")
+
+
 def core() -> list[Combination]:
     """Combinations of what decides which problem is solved, with the defaults of everything else."""
-    main = ("criterion", "limit", "level", "strata", "solver", "small groups")
-    rest = {aspect: choices[:1] for aspect, choices in ASPECTS.items() if aspect not in main}
-    return list(itertools.product(*({aspect: ASPECTS[aspect] for aspect in main} | rest).values()))
+    return list(itertools.product(*(c if a in _MAIN else c[:1] for a, c in ASPECTS.items())))
 
 
 def each_once() -> list[Combination]:
     """For each aspect that `core` leaves at its default, each of its choices with each criterion and limit."""
     found = []
-    for aspect in list(ASPECTS)[6:]:
-        for choice, criterion, limit in itertools.product(
-            ASPECTS[aspect][1:], ASPECTS["criterion"], ASPECTS["limit"]
+    for aspect in [aspect for aspect in ASPECTS if aspect not in _MAIN]:
+        for choice, groups, criterion, limit in itertools.product(
+            ASPECTS[aspect][1:], ASPECTS["groups"], ASPECTS["criterion"], ASPECTS["limit"]
         ):
             level = ASPECTS["level"][criterion.name != 'criterion="parity"']
-            chosen = {"criterion": criterion, "limit": limit, "level": level, aspect: choice}
+            chosen = {"groups": groups, "criterion": criterion, "limit": limit, "level": level, aspect: choice}
             found.append(tuple((defaults() | chosen).values()))
     return found
 
@@ -211,8 +258,9 @@ def exported(rule: fairramp.Rule, kind: str) -> None:
         with tempfile.TemporaryDirectory() as folder:
             rule.to_onnx(Path(folder) / "rule.onnx")
     else:
-        names = {"score": "score", "group": "group"} | ({"strata": "stratum"} if rule.stratified else {})
-        rule.to_sql(kind, table="people", **names)
+        given = {"combine": rule.membership, PROBABLE: rule.membership == "probabilities"}
+        names = columns_of(given) | ({"strata": "stratum"} if rule.stratified else {})
+        rule.to_sql(kind, table="people", score="score", **names)
 
 
 # The page ----------------------------------------------------------------------------------------
@@ -258,7 +306,9 @@ def page() -> str:
         "A fit has either `max_gap` or `min_ratio`, and `confidence` needs a `max_gap` above 0.",
         "`target_rate`, `overall_rate` and `costs` are levels: a fit has one of them, and `costs` belong to",
         '`target_rate="accuracy"`. Every criterion but "parity", and the targets "accuracy", "balanced_accuracy"',
-        'and "base_rate", need labels in the fit. Decisions never do.',
+        'and "base_rate", need labels in the fit. Decisions never do. `GroupProbabilities` are passed as groups',
+        "([I may not use the group](guide/without-groups.md)), and a `combine` is about several group columns",
+        "([several attributes](guide/several-attributes.md)).",
         "",
         "## Tables and exports",
         "",
@@ -267,18 +317,22 @@ def page() -> str:
         "| NumPy, lists, pandas, polars, Arrow | yes | yes | yes |",
         '| DuckDB, polars LazyFrame, Dask, Spark | yes, except `solver="sgd"` | yes | yes |',
         '| Summaries (`fairramp.summarize`) | yes, except `solver="sgd"`; rates have a known error | yes | – |',
+        '| – with `GroupProbabilities` or `combine="each"` | no; the engines above work | no | – |',
         "| Streams (`fairramp.StreamingFit`) | equal selection rates and `max_gap` only, approximate | no | – |",
         "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite | – | – | yes; SQLite without draws |",
         "| ONNX, torch, JSON | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",
-        "criterion, with strata, with ramps of width 0 and with constant ramps.",
+        "criterion, with strata, with ramps of width 0 and with constant ramps. A threshold by group",
+        "probabilities, or by each of several attributes, is a sum, which every export computes as well.",
+        "",
+        "Rules by group probabilities, or by each of several attributes, have no certificate from their fit rows",
+        "and no monitor. `rule.certificate(scores=…, groups=…)` uses fresh rows, and so does `rule.check`.",
         "",
         "## Not supported yet",
         "",
         "- `fairramp.frontier` with equalized odds, which has two gaps.",
-        "- Groups that are unknown when deciding, or known only as probabilities.",
-        "- Several attributes one by one, without their combinations.",
+        "- Group probabilities, and attributes one by one, with criteria other than equal selection rates.",
         "- More than two classes: scores of several classes, and labels other than 0 and 1, raise an error that",
         "  says what to pass instead.",
         "",

@@ -18,8 +18,10 @@ from support import (
     exported,
     fitted,
     fitted_table,
+    groups_of,
     incompatible,
     keywords,
+    members,
     names_both,
     page,
     pairs_of,
@@ -66,17 +68,14 @@ def test_fits_work_or_raise_as_the_page_says(criterion, strata):
         rule = fitted(combination)
         data = rows(given["scale"], up=given["higher_is_better"])
         labels = {"strata": data["stratum"]} if strata else {}
-        h = rule.probabilities(data["score"], data["group"], **labels)
+        h = rule.probabilities(data["score"], groups_of(combination, data), **labels)
         assert rule.criterion == given["criterion"]
         if given["solver"] == "sgd" or given["small_groups"] == "borrow":
             continue  # rates are only about equal
         w = data["weight"] if given.get("sample_weight") else np.ones(len(h))
-        for stratum, event in itertools.product(
-            np.unique(data["stratum"]) if strata else [None], rule.event.simple
-        ):
+        for shares, event in itertools.product(members(combination, data), rule.event.simple):
             of = np.ones(len(h), dtype=bool) if event.label is None else data["label"] == event.label
-            there = of & (data["stratum"] == stratum) if strata else of
-            rates = [np.average(h[m], weights=w[m]) for m in (there & (data["group"] == g) for g in "AB")]
+            rates = [np.average(h, weights=w * of * share) for share in shares]
             low, high = min(rates), max(rates)
             most = given.get("max_gap")
             assert (high - low <= most + 1e-9) if most is not None else (0.8 * high - low <= 1e-9)
@@ -105,10 +104,10 @@ def test_tables_and_summaries_work_like_arrays(source):
 
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_every_rule_can_be_exported(kind):
-    aspects = ("criterion", "limit", "strata", "ramp", "scale", "direction")
+    aspects = ("groups", "criterion", "limit", "strata", "ramp", "scale", "direction")
     for choices in itertools.product(*(ASPECTS[aspect] for aspect in aspects)):
         chosen = dict(zip(aspects, choices, strict=True))
-        level = ASPECTS["level"][choices[0].name != 'criterion="parity"']
+        level = ASPECTS["level"][choices[1].name != 'criterion="parity"']
         combination = tuple((defaults() | {"level": level} | chosen).values())
         if works(combination):
             exported(fitted(combination), kind)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.library import is_whole
+from fairramp.cli.library import is_whole, probabilities_of
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
@@ -19,13 +19,28 @@ from fairramp.deploy.plan import labels_by_column
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.rule import Rule
 
-_NAMES = ("score", "group", "strata", "prefix")
+_NAMES = ("score", "group", "group_probability", "strata", "prefix")
 #: Options of each format.
 _OPTIONS = {
     "sql": ("dialect", "table", "view", "replace", "id", "key_table", "key_column", *_NAMES),
     "onnx": ("decisions", "model", "column", "score_type", "missing", *_NAMES),
     "torch": ("decisions",),
     "json": (),
+}
+#: What a torch program takes in place of groups, by membership, and what it means.
+_TORCH = {
+    "known": (
+        "groups (int64 codes)",
+        "Group codes: 0 to {last}, in the order of the rule's groups; any other code is an unseen group.",
+    ),
+    "probabilities": (
+        "groups (float64, one column per group)",
+        "Group probabilities: {n} columns, in the order of the rule's groups.",
+    ),
+    "each": (
+        "groups (int64 codes, one column per attribute)",
+        "Codes: from 0, in the order of each attribute's values; any other code is an unseen value.",
+    ),
 }
 _ENDINGS = {"onnx": ".onnx", "torch": ".pt2"}
 #: Bytes that identify an earlier export: at the start of SQL, anywhere in the others.
@@ -83,6 +98,8 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
 
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write the export; return sentences about its inputs and outputs."""
+    if "group_probability" in given:
+        given = given | {"group_probability": _probable(rule, to, given["group_probability"])}
     match to:
         case "sql":
             write_text(output, rule.to_sql(**given), "the rule")
@@ -105,11 +122,23 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
     save(rule, str(output), **given)
     drawn = given.get("decisions")
     return [
-        f"Inputs: scores (float64), groups (int64 codes){', u (float64)' if drawn else ''}.",
-        f"Group codes: 0 to {len(rule.groups) - 1}, in the order of the rule's groups; any other code is an "
-        "unseen group.",
+        f"Inputs: scores (float64), {_TORCH[rule.membership][0]}{', u (float64)' if drawn else ''}.",
+        _TORCH[rule.membership][1].format(n=len(rule.groups), last=len(rule.groups) - 1),
         *_gives(drawn),
     ]
+
+
+def _probable(rule: Rule, to: str, texts: list[str]) -> Any:
+    """The columns of group probabilities by group, or for ONNX the one input that holds all of them."""
+    if to == "sql":
+        return probabilities_of(texts, rule.groups)
+    refuse_if(
+        len(texts) > 1 or "=" in texts[0],
+        "must be one name with --to onnx: the input holds the probabilities of all groups",
+        argument="group_probability",
+        got=texts,
+    )
+    return texts[0]
 
 
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:

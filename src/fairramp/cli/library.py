@@ -17,9 +17,9 @@ from fairramp.cli.scan import Job, scan
 from fairramp.cli.secret import ENVIRONMENT, read_key
 from fairramp.core.cells import cell_columns
 from fairramp.core.checks import check_option
-from fairramp.core.labels import label_key, label_of
+from fairramp.core.labels import Label, label_key, label_of, label_parts, show_label
 from fairramp.core.scales import SCALES
-from fairramp.data.columns import Columns
+from fairramp.data.columns import Columns, probability_columns
 from fairramp.data.stored import Source, connect, format_of, input_files, open_files, spooled
 from fairramp.deploy.engines.duckdb import apply as project
 from fairramp.errors import FairrampError, RuleFormatError, refuse, refuse_if
@@ -84,17 +84,114 @@ def columns_of(
     group: Sequence[str] | None,
     strata: Sequence[str] | None = None,
     id: str | None = None,
+    *,
+    probabilities: dict[Label, str] | None = None,
+    deciding: bool = False,
 ) -> Columns:
-    """Return the columns to use: those given, or else those stored in the rule."""
+    """Return the columns to use: those given, or else those stored in the rule.
+
+    If the rule uses group probabilities, `group` has the true groups, which are needed except for `deciding`.
+    """
     known = rule.columns if rule else Columns()
+    probable = rule is not None and rule.membership == "probabilities"
     score, group = score or known.score, group or known.groups
+    refuse_if(not score, "--score is missing: pass the column with the scores")
     refuse_if(
-        not score or not group,
-        "--{role} is missing: pass the column with the {role}s",
-        role="group" if score else "score",
+        not group and not (probable and deciding),
+        "--group is missing: pass the column with the {which}groups{why}",
+        which="true " if probable else "",
+        why=", which the rates are measured by; the rule itself uses group probabilities" if probable else "",
     )
-    read = rule.reading if rule else Columns().given
-    return read(score, list(group or ()), list(strata) if strata else None, id)
+    named = list(group) if group else None
+    within = list(strata) if strata else None
+    if rule is None:
+        return Columns().given(score, named, within, id)
+    own = None if probable and not deciding else named
+    columns = rule.reading(score, own, within, id, probabilities)
+    return replace(columns, groups=tuple(named)) if named and probable else columns
+
+
+def fit_columns(
+    score: str, group: Sequence[str] | None, strata: Sequence[str] | None, probabilities: dict[Label, str] | None
+) -> Columns:
+    """Return the columns of a fit: either groups or group probabilities."""
+    refuse_if(
+        not group and not probabilities,
+        "--group is missing: pass the column with the groups, or --group-probability for each group",
+    )
+    refuse_if(
+        group and probabilities,
+        "Pass either --group or --group-probability to fit; audit, check and report take both",
+    )
+    columns = Columns().given(score, list(group) if group else None, list(strata) if strata else None)
+    return replace(columns, probabilities=tuple(probabilities.values())) if probabilities else columns
+
+
+def probabilities_of(
+    texts: Sequence[str] | None, known: Sequence[Label] | None = None
+) -> dict[Label, str] | None:
+    """Read columns of group probabilities, such as F=p_f; groups have the types of `known` ones, a rule's.
+
+    >>> probabilities_of(["1=p", "2=q"]), probabilities_of(["1=p", "2=q"], known=[1, 2])
+    ({'1': 'p', '2': 'q'}, {1: 'p', 2: 'q'})
+    """
+    pairs = _pairs(texts or (), "GROUP=COLUMN, such as F=p_f", known or ())
+    return probability_columns(pairs, known) if pairs else None
+
+
+def chances_of(texts: Sequence[str] | None, known: Sequence[Label]) -> dict[Label, float] | None:
+    """Read one person's group probabilities, such as F=0.7.
+
+    >>> chances_of(["F=0.75", "M=0.25"], ["F", "M"])
+    {'F': 0.75, 'M': 0.25}
+    """
+    form = "GROUP=PROBABILITY, such as F=0.7"
+    pairs = _pairs(texts or (), form, known)
+    try:
+        return {label: float(text) for label, text in pairs.items()} or None
+    except ValueError:
+        raise FairrampError(
+            "must be {form}", argument="group_probability", got=list(texts or ()), form=form
+        ) from None
+
+
+def _pairs(texts: Sequence[str], form: str, known: Sequence[Label]) -> dict[Label, str]:
+    """Split texts at the first equals sign."""
+    found: dict[Label, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        refuse_if(not sign or not value, "must be {form}", argument="group_probability", got=text, form=form)
+        label = typed_label(name, known)
+        refuse_if(label in found, "names the group {name!r} twice", argument="group_probability", name=name)
+        found[label] = value
+    return found
+
+
+def typed_label(text: str, known: Sequence[Label]) -> Label:
+    """The known label that a text means; the text itself if there is none."""
+    if text in known:
+        return text
+    spellings: dict[str, Label] = {str(value).lower(): value for value in known if isinstance(value, bool)}
+    spellings |= {"": None} if None in known else {}
+    return (spellings | {show_label(value): value for value in known}).get(text, text)
+
+
+def attributes_of(rule: Rule) -> list[tuple[Any, list[Any]]]:
+    """The attributes of a rule by each attribute, with their values."""
+    found: dict[Any, list[Any]] = {}
+    for attribute, value in map(label_parts, rule.groups):
+        found.setdefault(attribute, []).append(value)
+    return list(found.items())
+
+
+def values_of(rule: Rule, columns: Columns) -> list[tuple[str, list[Any]]]:
+    """The rule's values in each column of strata and groups; none in columns that it does not know."""
+    if rule.membership == "each":
+        values = (values for _, values in attributes_of(rule))
+        return list(zip(columns.grouped, values, strict=True))
+    if rule.membership == "probabilities" and len(columns.grouped) != 1:
+        return [(name, []) for name in columns.grouped]
+    return columns.labels(rule.groups)
 
 
 @contextlib.contextmanager
@@ -198,6 +295,7 @@ def named(columns: Columns) -> dict[str, Any]:
         "score_column": columns.score,
         "group_columns": columns.groups,
         "strata_columns": columns.strata,
+        "probability_columns": columns.probabilities,
     }
 
 
@@ -220,12 +318,16 @@ def prepare(
             "A column is named twice in --group or --strata; name each column once": len(set(columns.grouped))
             < len(columns.grouped),
             "{option} {name!r} is the score column; pass a column with groups": columns.score in columns.grouped,
+            "--group-probability {name!r} is the score column; pass a column with probabilities": columns.score
+            in (columns.probabilities or ()),
         },
         option="--group" if columns.score in (columns.groups or ()) else "--strata",
         name=columns.score,
     )
     named = {option: name for option, name in {"--score": columns.score, **numbers}.items() if name is not None}
     job = scan(source, columns, named, decimal=decimal, percent=scale == "percent", positive=positive)
+    if rule is not None and columns.probabilities:
+        job = replace(job, labels=rule.groups)
     if job.rows:
         _check_range(job, scale, fitted=rule is not None)
     return _adapted(job, rule) if rule else job
@@ -277,7 +379,7 @@ def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
 def _adapted(job: Job, rule: Rule) -> Job:
     """Convert groups to the types of the rule: the text 1 in CSV is the same group as the number 1 in Parquet."""
     values = map(list, zip(*job.cells, strict=True))
-    pairs = list(zip(values, job.columns.labels(rule.groups), strict=False))  # without rows there are no values
+    pairs = list(zip(values, values_of(rule, job.columns), strict=False))  # without rows there are no values
     typed = [_as_known(key, cells, known) for key, (cells, (_, known)) in zip(job.keys, pairs, strict=False)]
     for (_, cells), (_, (name, known)) in zip(typed, pairs, strict=True):
         kinds, types = _types(known), _types(cells)
@@ -325,22 +427,32 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
 # Fitting and applying ---------------------------------------------------------------------------
 
 
-def fit(job: Job, **settings: Any) -> Rule:
-    """Fit a rule to the rows of a job, with the column names of the file."""
+def fit(job: Job, labels: Sequence[Label] = (), **settings: Any) -> Rule:
+    """Fit a rule to the rows of a job, with the column names of the file.
+
+    `labels` are the groups of the columns with group probabilities.
+    """
     inner, rows = job.inner, job.relation()
     if job.source.format != "parquet":  # parse text once, not in every pass
         rows.create("kept")
         rows = job.source.connection.table("kept")
+    grouped: dict[str, Any] = {"group": inner.groups}
+    if inner.probabilities:
+        grouped = {"group_probability": dict(zip(labels, inner.probabilities, strict=True))}
     rule = fairramp.fit_frame(
         rows,
         score="score",
-        group=inner.groups or (),
         weight="weight" if "--weight" in job.numbers else None,
         label="label" if "--label" in job.numbers else None,
         strata=inner.strata,
+        **grouped,
         **settings,
     )
-    return replace(rule, columns=replace(job.columns, id=None))
+    groups = rule.groups
+    if rule.membership == "each":  # pairs with the name of the column
+        names = dict(zip(inner.groups or (), job.columns.groups or (), strict=True))
+        groups = tuple((names[attribute], value) for attribute, value in map(label_parts, groups))  # type: ignore[index]
+    return replace(rule, groups=groups, columns=replace(job.columns, id=None))
 
 
 def apply_to(job: Job, rule: Rule, key: str | None = None, *, seeded: bool = False) -> None:
@@ -361,8 +473,12 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
     """Count the decisions in each group, and the rows on a ramp that repeat an id.
 
     `rows` is SQL with the file's columns c0, c1, …, `probability` and `decision`. In Parquet, two passes over a
-    few columns are faster than one pass over all of them.
+    few columns are faster than one pass over all of them. With group probabilities, all counts are expected ones.
     """
+    if job.probabilities:
+        # What was written to Parquet is a number, whatever it was before.
+        chances = [n.expression if one_pass else f"CAST({n.column} AS DOUBLE)" for n in job.probabilities]
+        return _expected_decisions(job, rows, chances, decided=decided)
     names, id, ask = job.inner.grouped, job.columns.id, job.source.connection.execute
     keys = ", ".join(f"{key} AS {name}" for key, name in zip(job.typed_keys, names, strict=True))
     by, drawn = ", ".join(names), "probability > 0 AND probability < 1"
@@ -395,8 +511,37 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
     return sorted(found, key=lambda row: label_key(row["group"])), int(repeated)
 
 
+def _expected_decisions(
+    job: Job, rows: str, chances: Sequence[str], *, decided: bool
+) -> tuple[list[dict[str, Any]], int]:
+    """Sum the group probabilities of the decisions, and count the rows on a ramp that repeat an id."""
+    drawn = "FILTER (probability > 0 AND probability < 1)"
+    id = job.source.find(job.columns.id, "--id") if job.columns.id else "NULL"
+    chosen = "decision" if decided else "0"
+    sums = [
+        f"sum({q}), sum({q} * probability), sum({q} * {chosen}), coalesce(sum({q}) {drawn}, 0)"
+        for q in map("({})".format, chances)
+    ]
+    ((repeated, *found),) = job.source.connection.execute(
+        f"SELECT count({id}) {drawn} - count(DISTINCT {id}) {drawn}, {', '.join(sums)} FROM {rows}"
+    ).fetchall()
+    counts = zip(job.labels, zip(*[iter(found)] * 4, strict=True), strict=True)
+    return [
+        {
+            "group": label,
+            "rows": n,
+            "expected_rate": rate / n if n else None,
+            "selected": selected if decided else None,
+            "in_ramp": on_ramp,
+        }
+        for label, (n, rate, selected, on_ramp) in counts
+        if job.rows
+    ], repeated
+
+
 def decided_table(rule: Rule, found: list[dict[str, Any]], *, decided: bool) -> fairramp.Table:
     """Return the counts of `count_decisions` as a table with one row per group."""
+    found = [row for row in found if row["rows"]]
     columns = cell_columns([row["group"] for row in found], stratified=rule.stratified)
     headings = {"stratum": rule.columns.strata, "group": rule.columns.groups}
     named = {name: " / ".join(headings[name] or [name]) for name in columns}
@@ -404,7 +549,11 @@ def decided_table(rule: Rule, found: list[dict[str, Any]], *, decided: bool) -> 
         found = [row | {"selected_rate": row["selected"] / row["rows"]} for row in found]
     titles = {"rows": "n", "expected_rate": "expected_rate"}
     titles |= {name: name for name in ("selected", "selected_rate") if decided} | {"in_ramp": "decided_at_random"}
-    counted = {title: [row[name] for row in found] for name, title in titles.items()}
+    # Expected counts are rounded.
+    counted = {
+        title: [row[name] if "rate" in name else round(row[name]) for row in found]
+        for name, title in titles.items()
+    }
     return fairramp.Table(columns | counted, headings=named, shares=("expected_rate", "selected_rate"))
 
 
@@ -450,7 +599,9 @@ def _written(job: Job, target: str, comma: bool) -> list[str]:
     if from_text and to_text:
         columns = [f"nullif({column}, '')" for column in columns]  # keeps empty cells empty, without quotes
     elif from_text:
-        columns[int(job.score.column[1:])] = "score"  # typed formats get a number
+        columns[int(job.score.column[1:])] = "score"  # typed formats get numbers
+        for i, number in enumerate(job.probabilities):
+            columns[int(number.column[1:])] = f"q{i}"
     elif to_text and comma:
         types = zip(columns, job.source.types, strict=True)
         columns = [_with_comma(c) if t.startswith(("DECIMAL", "FLOAT", "DOUBLE")) else c for c, t in types]

@@ -17,13 +17,21 @@ RuleFile = Annotated[str, Parameter(help="Rule file written by fairramp fit.")]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
 _SCORE = "Column with the classifier's scores"
 _GROUP = "Column with the group; repeat the option to compare combinations of columns"
+_TRUTH = "; for a rule by group probabilities, the column with the true group"
+_PROBABILITY = "Column with the probability of one group, as GROUP=COLUMN; repeat the option for every group"
 _AS_IN_RULE = " (by default, as in the rule)."
 Score = Annotated[str | None, Parameter(help=_SCORE + _AS_IN_RULE)]
 Group = Annotated[Names, Parameter(help=_GROUP + _AS_IN_RULE)]
+TrueGroup = Annotated[Names, Parameter(help=_GROUP + _AS_IN_RULE[:-1] + _TRUTH + ".")]
+GroupProbability = Annotated[Names, Parameter(help=_PROBABILITY + _AS_IN_RULE)]
 NeededScore = Annotated[
     str, Parameter(help=f"{_SCORE}; higher scores mean yes, unless --lower-is-better is given.")
 ]
 NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative="", help=f"{_GROUP}.")]
+FitGroup = Annotated[Names, Parameter(help=f"{_GROUP} (see --combine). Required without --group-probability.")]
+FitGroupProbability = Annotated[
+    Names, Parameter(help=f"{_PROBABILITY}. For a rule that decides without the group, instead of --group.")
+]
 LABEL = "Column with the true outcomes (0 or 1, yes or no); yes must be the favorable outcome."
 Label = Annotated[str | None, Parameter(help=LABEL)]
 Positive = Annotated[
@@ -50,6 +58,7 @@ TargetRate = Annotated[float | str | None, _setting("target_rate")]
 OverallRate = Annotated[float | None, _setting("overall_rate")]
 FrontierTarget = Annotated[str, Parameter(help="What each rule is best at: accuracy or balanced_accuracy.")]
 Costs = Annotated[str | None, _setting("costs", " Such as 5,1.")]
+Combine = Annotated[str, _setting("combine")]
 Ramp = Annotated[str, _setting("ramp")]
 UnseenGroup = Annotated[str, _setting("unseen_group")]
 SmallGroups = Annotated[str, _setting("small_groups")]

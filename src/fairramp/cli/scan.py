@@ -17,6 +17,7 @@ import numpy as np
 from fairramp.core.labels import Label, label_key, label_of
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
+from fairramp.data.probable import SUM_TOLERANCE, GroupProbabilities
 from fairramp.data.stored import Source, literal
 from fairramp.errors import FairrampError, refuse_if
 
@@ -28,6 +29,7 @@ _NO = ("false", "no", "n", "nein", "falsch", "f", "non", "faux")
 _MISSING = ("na", "nan", "null", "none")
 #: Above this, the group column is probably an id column.
 _MAX_GROUPS = 100_000
+_PROBABILITY = "--group-probability"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Job:
     rows : int
         Number of rows.
     numbers : dict of str to Number
-        Number columns by option.
+        Number columns by option; those of group probabilities by the option and their index.
     cells : tuple of tuple
         Distinct values of strata and group columns, by code.
     counts : tuple of int
@@ -81,6 +83,8 @@ class Job:
         SQL of these columns.
     typed_keys : tuple of str
         The same in the types of the rule's labels, if there is a rule.
+    labels : tuple
+        The groups of the columns with group probabilities.
     """
 
     source: Source
@@ -92,6 +96,7 @@ class Job:
     counts: tuple[int, ...]
     keys: tuple[str, ...]
     typed_keys: tuple[str, ...]
+    labels: tuple[Label, ...] = ()
 
     @property
     def score(self) -> Number:
@@ -99,10 +104,16 @@ class Job:
         return self.numbers["--score"]
 
     @property
+    def probabilities(self) -> list[Number]:
+        """The columns with group probabilities."""
+        return [number for key, number in self.numbers.items() if key.startswith(_PROBABILITY)]
+
+    @property
     def inner(self) -> Columns:
         """The column names of `relation`."""
         n, names = len(self.columns.strata or ()), tuple(f"g{i}" for i in range(len(self.keys)))
-        return Columns("score", names[n:], names[:n] or None, "id")
+        probable = tuple(f"q{i}" for i in range(len(self.probabilities)))
+        return Columns("score", names[n:] or None, names[:n] or None, "id", probable or None)
 
     @property
     def groups(self) -> list[tuple[Label, int]]:
@@ -111,12 +122,12 @@ class Job:
         return sorted(zip(labels, self.counts, strict=True), key=lambda pair: label_key(pair[0]))
 
     def relation(self, *, extra: bool = False) -> duckdb.DuckDBPyRelation:
-        """Return the columns in use under internal names: score, label, weight, g0, g1, …, id.
+        """Return the columns in use under internal names: score, label, weight, q0, q1, …, g0, g1, …, id.
 
         With `extra`, all columns of the file come first.
         """
         parts = [f"c{i}" for i in range(len(self.source.names))] if extra else []
-        parts += [f"({number.expression}) AS {option[2:]}" for option, number in self.numbers.items()]
+        parts += [f"({number.expression}) AS {_inner(option)}" for option, number in self.numbers.items()]
         parts += [f"{key} AS g{i}" for i, key in enumerate(self.typed_keys)]
         if self.columns.id is not None:
             parts.append(f"CAST({self.source.find(self.columns.id, '--id')} AS VARCHAR) AS id")
@@ -125,7 +136,8 @@ class Job:
     def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
         """Return arguments for in-memory functions: scores, groups, labels, sample_weight, strata.
 
-        `ordered` sorts the rows, so the result does not depend on the order in which threads read them.
+        `ordered` sorts the rows, so the result does not depend on the order in which threads read them. With
+        columns of group probabilities, they are among the arguments, as `group_probabilities`.
         """
         expressions = [number.expression for number in self.numbers.values()]
         inner = [f"{key} AS k{i}" for i, key in enumerate(self.keys)]
@@ -146,7 +158,13 @@ class Job:
             "strata": (
                 _codes(columns["code"], [parts[:n] for parts in self.cells], self.columns.strata) if n else None
             ),
+            **({"group_probabilities": self._probable(found)} if self.probabilities else {}),
         }
+
+    def _probable(self, found: dict[str, Any]) -> GroupProbabilities:
+        """The group probabilities of rows in memory."""
+        columns = [values for key, values in found.items() if key.startswith(_PROBABILITY)]
+        return GroupProbabilities(dict(zip(self.labels, columns, strict=True)))
 
     def in_order(self) -> dict[str, Any]:
         """Keep all rows in the table `kept`, and return scores, groups and ids (or None) in their order."""
@@ -171,6 +189,12 @@ class Job:
             "CREATE TEMP VIEW decided AS SELECT kept.*, CAST(i IS NOT NULL AS TINYINT) AS decision "
             "FROM kept LEFT JOIN chosen ON position = i"
         )
+
+
+def _inner(option: str) -> str:
+    """The internal name of a number column."""
+    name, _, index = option.partition(" ")
+    return f"q{index}" if index else name[2:]
 
 
 def _codes(code: Any, parts: Sequence[tuple[Any, ...]], names: tuple[str, ...] | None) -> Codes:
@@ -198,7 +222,8 @@ def scan(
     source : Source
         The opened table.
     columns : Columns
-        Columns with groups and strata, which are coded, and with ids, which must not be missing.
+        Columns with groups and strata, which are coded, with ids, which must not be missing, and with group
+        probabilities.
     numbers : dict
         Column names by option, such as ``{"--score": "p"}``.
     decimal : str, optional
@@ -208,7 +233,8 @@ def scan(
     positive : str, optional
         The label that means yes; all others then mean no.
     """
-    found = {option: source.find(name, option) for option, name in numbers.items()}
+    numbers = numbers | {f"{_PROBABILITY} {i}": name for i, name in enumerate(columns.probabilities or ())}
+    found = {option: source.find(name, option.partition(" ")[0]) for option, name in numbers.items()}
     options = ["--strata"] * len(columns.strata or ()) + ["--group"] * len(columns.groups or ())
     keys = tuple(
         _label_sql(source, source.find(name, option), name)
@@ -228,14 +254,14 @@ def scan(
             ("min", f"min({reading})"),
             ("max", f"max({reading})"),
         ]
-    table, by = f"scan_{secrets.token_hex(8)}", ", ".join(f"k{i}" for i in range(len(keys)))
+    table, by = f"scan_{secrets.token_hex(8)}", ", ".join([*(f"k{i}" for i in range(len(keys))), "n"])
+    grouped = f"GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
     source.connection.execute(
         f"CREATE TEMP TABLE {table} AS SELECT *, row_number() OVER (ORDER BY {by}) - 1 AS code FROM "
         f"(SELECT {', '.join([*keys, 'count(*)', *(part for _, part in sums)])} FROM ({source.query}) "
-        f"GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))} LIMIT {_MAX_GROUPS + 1}) "
-        f"AS t({', '.join([by, 'n', *(f'x{i}' for i in range(len(sums)))])})"
+        f"{grouped} LIMIT {_MAX_GROUPS + 1}) AS t({', '.join([by, *(f'x{i}' for i in range(len(sums)))])})"
     )
-    cells = source.connection.execute(f"SELECT {by}, n FROM {table} ORDER BY code").fetchall()
+    cells = source.connection.execute(f"SELECT {by} FROM {table} ORDER BY code").fetchall()
     refuse_if(
         len(cells) > _MAX_GROUPS,
         "{names} in {where} has more than {most:,} groups; is it an id column?",
@@ -264,7 +290,8 @@ def scan(
         use = 1 if (comma[0] or 0) < (dot[0] or 0) else 0
         wrong, lowest, highest = (dot, comma)[use]
         written = use == 1 or (decimal == "," and source.type_of(column) == _TEXT)
-        number = Number(option, numbers[option], column, readings[option][use], written, lowest, highest)
+        typed = option.partition(" ")[0]
+        number = Number(typed, numbers[option], column, readings[option][use], written, lowest, highest)
         if wrong:
             _refuse_number(source, number)
         if option == "--label" and positive is not None and highest == 0:
@@ -280,7 +307,44 @@ def scan(
             )
         resolved[option] = number
     parts, counts = tuple(row[:-1] for row in cells), tuple(row[-1] for row in cells)
-    return Job(source, columns, table, sum(counts), resolved, parts, counts, keys, keys)
+    job = Job(source, columns, table, sum(counts), resolved, parts, counts, keys, keys)
+    if job.rows and job.probabilities:
+        _check_probabilities(source, job.probabilities)
+    return job
+
+
+def _check_probabilities(source: Source, columns: Sequence[Number]) -> None:
+    """Reject group probabilities out of range, and rows in which they do not sum to 1."""
+    for number in columns:
+        if number.lowest >= 0 and number.highest <= 1 + SUM_TOLERANCE:
+            continue
+        e = f"({number.expression})"
+        place, value = _first(source, f"{e} < 0 OR {e} > 1 + {SUM_TOLERANCE}", e)
+        raise FairrampError(
+            "{option} {name!r} in {where} has {value:g} in {place}, which is not between 0 and 1",
+            option=number.option,
+            name=number.name,
+            where=source.shown,
+            value=value,
+            place=place,
+            remedy="divide percentages by 100" if number.lowest >= 0 and number.highest <= 100 else None,
+        )
+    total = " + ".join(f"({number.expression})" for number in columns)
+    off = f"abs({total} - 1) > {SUM_TOLERANCE}"
+    ((n,),) = source.ask("count(*)", f"WHERE {off}")
+    if n:
+        place, value = _first(source, off, f"({total})")
+        raise FairrampError(
+            "The columns {names} of {option} in {where} must sum to 1 in every row, but sum to {value:.9g} in "
+            "{place}{more}",
+            names=", ".join(repr(number.name) for number in columns),
+            option=_PROBABILITY,
+            where=source.shown,
+            value=value,
+            place=place,
+            more="" if n == 1 else f", the first of {n:,} such rows",
+            remedy="divide each row by its sum, or add a column for the remaining people",
+        )
 
 
 def _readings(
@@ -329,7 +393,7 @@ def _refuse_number(source: Source, number: Number) -> None:
             many=f"has no number in {n:,} rows, first in"
             if n > 1
             else f"{f'has {value!r}' if text else 'is empty'} in",
-            what=number.option[2:],
+            what=number.option[2:].replace("-", " "),
             remedy_="fill it in or drop the row" if n == 1 else "fill them in or drop the rows",
             **told,
         )

@@ -35,14 +35,23 @@ _NOT_COVERED = (
 )
 
 
-def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str, what: str = "row") -> None:
-    """Print which rows a table describes."""
-    screen.heading(f"{count(sum(rows), what)} in {spoken(data)}, by {' / '.join(columns.grouped)}\n")
+def show_heading(
+    screen: Screen,
+    rows: tuple[int, ...],
+    columns: Columns,
+    data: str,
+    what: str = "row",
+    *,
+    each: bool = False,
+) -> None:
+    """Print which rows a table describes; by `each` attribute, every row counts once for each of them."""
+    n, between = (sum(rows) // len(columns.grouped), " and by ") if each else (sum(rows), " / ")
+    screen.heading(f"{count(n, what)} in {spoken(data)}, by {between.join(columns.grouped)}\n")
 
 
 def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, every: bool = False) -> None:
     """Print an audit."""
-    show_heading(screen, found.rows, columns, data)
+    show_heading(screen, found.rows, columns, data, each=found.by_attribute)
     screen.say(*map(plain_name, found.sentences()), "")
     screen.table(found.table(), every=every, more="with --all")
     if found.selection.accuracy is not None:
@@ -50,6 +59,12 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
         screen.table(found.errors(), every=every)
     screen.text()
     screen.table(found.gaps())
+    if found.group_model is not None:
+        screen.text("\nGroup probabilities:\n")
+        screen.table(found.group_model.table())
+    if found.intersections is not None:
+        screen.say("", found.intersections.as_intersections(), "")
+        screen.table(found.intersections.table(), every=every, more="with --all")
 
 
 def show_shortlist(screen: Screen, found: Shortlist, columns: Columns, data: str, *, every: bool = False) -> None:
@@ -143,16 +158,19 @@ def _listed(groups: list[tuple[Any, int]]) -> str:
 
 def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool = False) -> None:
     """Warn about single, small and unknown groups; reject unknown ones if the rule does."""
+    if job.columns.groups is None:  # there are group probabilities only
+        return
+    found, n = _met(job, rule), len(job.columns.strata or ())
     known = set(map(label_key, rule.groups if rule else ()))
-    unknown = [pair for pair in job.groups if label_key(pair[0]) not in known]
-    if rule is not None and unknown:
+    unknown = [pair for pair in found if label_key(pair[0]) not in known]
+    if rule is not None and rule.membership != "probabilities" and unknown:
         if rule.unseen_group == "error":
             labels, rows = zip(*unknown, strict=True)
-            raise unseen_groups(labels, rule.groups, policies=POLICIES[rule.stratified], rows=rows)
+            policies = POLICIES[rule.stratified or rule.mixes]
+            raise unseen_groups(labels, rule.groups, policies=policies, rows=rows)
         how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
         n_rows = count(sum(n for _, n in unknown), "row")
         screen.warn(f"{n_rows} of groups not in the fit rows get {how}: {_listed(unknown)}.")
-    found, n = job.groups, len(job.columns.strata or ())
     screen.warn(
         f"there is one group, {show_label(found[0][0])}: nothing to compare.",
         when=compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1,
@@ -163,6 +181,19 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         + doubt(len(found), job.rows),
         when=small,
     )
+
+
+def _met(job: Job, rule: Rule | None) -> list[tuple[Label, int]]:
+    """The groups of a job, with their numbers of rows; for a rule by each attribute, the values of each."""
+    if rule is None or rule.membership != "each":
+        return job.groups
+    found: dict[Any, tuple[Label, int]] = {}
+    for i, (attribute, _) in enumerate(rule.attributes):
+        for parts, n in zip(job.cells, job.counts, strict=True):
+            label: Label = (attribute, parts[i])
+            _, so_far = found.get(label_key(label), (label, 0))
+            found[label_key(label)] = label, so_far + n
+    return list(found.values())
 
 
 def warn_few(screen: Screen, groups: Sequence[Label], rows: Sequence[int], events: Sequence[Event]) -> None:

@@ -11,6 +11,7 @@ from fairramp.cli.options import (
     Decimal,
     Delimiter,
     Group,
+    GroupProbability,
     Json,
     Quiet,
     RuleFile,
@@ -51,6 +52,7 @@ def apply(
     every: All = False,
     score: Score = None,
     group: Group = None,
+    group_probability: GroupProbability = None,
     strata: Strata = None,
     scale: RuleScale = None,
     delimiter: Delimiter = None,
@@ -73,7 +75,15 @@ def apply(
     known = library.load_rule(rule, "apply")
     outputs.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
     key, seeded = library.drawing(screen, id, key_file, random_seed, probability_only)
-    columns = library.columns_of(known, score, group, strata, id if key and not seeded else None)
+    columns = library.columns_of(
+        known,
+        score,
+        group,
+        strata,
+        id if key and not seeded else None,
+        probabilities=library.probabilities_of(group_probability, known.groups),
+        deciding=True,
+    )
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
     with library.opened(
         screen,

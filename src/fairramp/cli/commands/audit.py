@@ -13,7 +13,7 @@ from fairramp.cli.options import (
     Data,
     Decimal,
     Delimiter,
-    Group,
+    GroupProbability,
     Json,
     Label,
     LowerIsBetter,
@@ -21,6 +21,7 @@ from fairramp.cli.options import (
     Quiet,
     Score,
     Strata,
+    TrueGroup,
     Weight,
 )
 from fairramp.cli.render import Screen
@@ -31,7 +32,8 @@ def audit(
     /,
     *,
     score: Score = None,
-    group: Group = None,
+    group: TrueGroup = None,
+    group_probability: GroupProbability = None,
     label: Label = None,
     positive: Positive = None,
     weight: Weight = None,
@@ -65,6 +67,13 @@ def audit(
         Parameter(
             help="Exit with code 0 if the lower confidence limit of the ratio is at least this value, with "
             "1 if the upper confidence limit is below it, and with 3 otherwise."
+        ),
+    ] = None,
+    combine: Annotated[
+        str | None,
+        Parameter(
+            help="With several group columns: compare all intersections, or each column on its own. By default, "
+            "as in the rule; without a rule, intersections."
         ),
     ] = None,
     every: All = False,
@@ -101,7 +110,12 @@ def audit(
         lower_is_better and known and known.higher_is_better,
         "Higher scores are better for this rule; leave out --lower-is-better, or fit again with it",
     )
-    columns = library.columns_of(known, score, group, strata)
+    refuse_if(
+        group_probability and known is None,
+        "--group-probability needs --rule, a rule that uses group probabilities",
+    )
+    probabilities = library.probabilities_of(group_probability, known.groups if known else None)
+    columns = library.columns_of(known, score, group, strata, probabilities=probabilities)
     _, arrays = library.read(
         screen,
         data,
@@ -126,6 +140,7 @@ def audit(
             scale=None if known else scale,
             higher_is_better=None if known else not lower_is_better,
             costs=library.costs_of(costs),  # type: ignore[arg-type]  # the library checks them
+            **({} if combine is None else {"combine": combine}),
         )
     texts.show_audit(screen, found, columns, data, every=every)
     judged = Gates(found, **gates) if gates else None

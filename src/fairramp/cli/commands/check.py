@@ -5,7 +5,7 @@ from fairramp.cli.options import (
     Data,
     Decimal,
     Delimiter,
-    Group,
+    GroupProbability,
     Json,
     Label,
     Positive,
@@ -14,6 +14,7 @@ from fairramp.cli.options import (
     RuleScale,
     Score,
     Strata,
+    TrueGroup,
     Weight,
 )
 from fairramp.cli.render import Screen, count
@@ -25,7 +26,8 @@ def check(
     /,
     *,
     score: Score = None,
-    group: Group = None,
+    group: TrueGroup = None,
+    group_probability: GroupProbability = None,
     label: Label = None,
     positive: Positive = None,
     weight: Weight = None,
@@ -53,9 +55,11 @@ def check(
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "check")
-    certifiable(known)
+    if not known.mixes:  # others have limits that new rows prove
+        certifiable(known)
     texts.check_label(known, label)
-    columns = library.columns_of(known, score, group, strata)
+    probabilities = library.probabilities_of(group_probability, known.groups)
+    columns = library.columns_of(known, score, group, strata, probabilities=probabilities)
     job, arrays = library.read(
         screen,
         data,
@@ -70,17 +74,10 @@ def check(
         positive=positive,
         weight=weight,
     )
-    found = compare(
-        known,
-        arrays["scores"],
-        arrays["groups"],
-        arrays["labels"],
-        strata=arrays["strata"],
-        sample_weight=arrays["sample_weight"],
-        confidence=confidence,
-    )
+    found = compare(known, **arrays, confidence=confidence)
     code = exit_code(found.verdict, sound=found.is_sound)
-    texts.show_heading(screen, found.rows, columns, data, known.event.row)
+    each = known.membership == "each"
+    texts.show_heading(screen, found.rows, columns, data, known.event.row, each=each)
     texts.warn_few(screen, found.groups, found.rows, found.events)
     first, *more = found.sentences()
     screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
@@ -90,7 +87,7 @@ def check(
         "\nDetectable: if only this group changed, these rows would detect a rate below or above "
         "these values nine times out of ten."
     )
-    if left_out := job.rows - sum(found.rows):
+    if left_out := job.rows - sum(found.rows) // (len(columns.grouped) if each else 1):
         other = texts.other_label(known.event)
         screen.say(f"{count(left_out, 'row')} left out: {other}groups not in the fit rows, or zero weight.")
     screen.result("check", rule=rule, data=data, **library.named(columns), **found.to_dict())

@@ -19,14 +19,20 @@ def explain(
     *,
     score: Annotated[float, Parameter(help="The person's score.", allow_leading_hyphen=True)],
     group: Annotated[
-        list[str],
+        Names,
         Parameter(
-            help="The person's group; repeat the option if several columns make a group.",
-            consume_multiple=False,
-            negative="",
+            help="The person's group; repeat the option if there are several group columns.",
             allow_leading_hyphen=True,
         ),
-    ],
+    ] = None,
+    group_probability: Annotated[
+        Names,
+        Parameter(
+            help="The probability of one group, as GROUP=PROBABILITY, for a rule that uses group probabilities; "
+            "repeat the option for every group.",
+            allow_leading_hyphen=True,
+        ),
+    ] = None,
     stratum: Annotated[
         Names,
         Parameter(
@@ -43,26 +49,55 @@ def explain(
     """
     from fairramp.cli import library
     from fairramp.core.cells import cell_columns
+    from fairramp.errors import refuse
 
     screen = Screen(json=json)
     known = library.load_rule(rule)
-    fitted = cell_columns(known.groups, stratified=known.stratified)
-    names = {"group": known.columns.groups, "stratum": known.columns.strata}
-    labels = {"group": group, "stratum": stratum}
-    typed = {role: _label(role, labels[role] or (), fitted[role], names[role]) for role in fitted if labels[role]}
-    found = known.explain(score, typed["group"], stratum=typed.get("stratum", stratum))
+    probable = known.membership == "probabilities"
+    needed, other = ("--group-probability", "--group") if probable else ("--group", "--group-probability")
+    given = {"--group": group, "--group-probability": group_probability}
+    refuse(
+        {
+            "The rule uses {needed}: pass it instead of {other}": given[other],
+            "{needed} is missing": not given[needed],
+        },
+        needed=needed,
+        other=other,
+    )
+    if probable:
+        found = known.explain(score, library.chances_of(group_probability, known.groups), stratum=stratum)
+    elif known.membership == "each":
+        values = [values for _, values in library.attributes_of(known)]
+        found = known.explain(score, _label("group", group or (), values, known.columns.groups), stratum=stratum)
+    else:
+        fitted = cell_columns(known.groups, stratified=known.stratified)
+        names = {"group": known.columns.groups, "stratum": known.columns.strata}
+        labels = {"group": group, "stratum": stratum}
+        typed = {
+            role: _label(role, labels[role] or (), _columns(fitted[role]), names[role])
+            for role in fitted
+            if labels[role]
+        }
+        found = known.explain(score, typed["group"], stratum=typed.get("stratum", stratum))
     screen.say(found.why)
     screen.result("explain", rule=rule, **found.to_dict())
 
 
+def _columns(fitted: "Sequence[Label]") -> "list[Sequence[Label]]":
+    """The values of the rule's labels, column by column."""
+    from fairramp.core.labels import label_parts
+
+    return list(zip(*map(label_parts, fitted), strict=False))
+
+
 def _label(
-    role: str, texts: "Sequence[str]", fitted: "Sequence[Label]", names: "Sequence[str] | None"
+    role: str, texts: "Sequence[str]", columns: "Sequence[Sequence[Label]]", names: "Sequence[str] | None"
 ) -> "Label":
-    """The label with these texts as values, in the types of the rule's labels."""
-    from fairramp.core.labels import label_of, label_parts
+    """The label with these texts as values, in the types of the rule's values in each column."""
+    from fairramp.cli.library import typed_label
+    from fairramp.core.labels import label_of
     from fairramp.errors import InputError
 
-    columns = list(zip(*map(label_parts, fitted), strict=False))
     if len(texts) != len(columns):
         raise InputError(
             "must be given once{each}{names}",
@@ -71,15 +106,4 @@ def _label(
             each=f" for each of {len(columns)} columns" if len(columns) > 1 else "",
             names=f" ({', '.join(names)})" if names else "",
         )
-    return label_of(tuple(map(_value, texts, columns)))
-
-
-def _value(text: str, known: "Sequence[Label]") -> "Label":
-    """The known value that a text means; the text itself if there is none."""
-    from fairramp.core.labels import show_label
-
-    if text in known:
-        return text
-    spellings: dict[str, Label] = {str(value).lower(): value for value in known if isinstance(value, bool)}
-    spellings |= {"": None} if None in known else {}
-    return (spellings | {show_label(value): value for value in known}).get(text, text)
+    return label_of(tuple(map(typed_label, texts, columns)))

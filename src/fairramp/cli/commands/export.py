@@ -76,6 +76,13 @@ def export(
     group: Annotated[
         Names, Parameter(help="SQL, ONNX: column or input with the group; by default, as in the fit.")
     ] = None,
+    group_probability: Annotated[
+        Names,
+        Parameter(
+            help="SQL: column with the probability of one group, as GROUP=COLUMN; repeat the option for every "
+            "group. ONNX: name of the input with all of them. By default, as in the fit."
+        ),
+    ] = None,
     strata: Annotated[
         Names, Parameter(help="SQL, ONNX: column or input with the stratum; by default, as in the fit.")
     ] = None,
@@ -108,6 +115,7 @@ def export(
         "prefix": prefix,
         "score": score,
         "group": group or None,
+        "group_probability": group_probability or None,
         "strata": strata or None,
     }
     given = {name: value for name, value in options.items() if value is not None}

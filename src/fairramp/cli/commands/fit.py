@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from fairramp.cli.options import (
     OUTPUT,
+    Combine,
     ConfidenceLimit,
     Costs,
     Criterion,
@@ -16,12 +17,13 @@ from fairramp.cli.options import (
     Decimal,
     Delimiter,
     FitConfidence,
+    FitGroup,
+    FitGroupProbability,
     Json,
     Label,
     LowerIsBetter,
     MaxGap,
     MinRatio,
-    NeededGroup,
     NeededScore,
     OverallRate,
     Positive,
@@ -44,7 +46,8 @@ def fit(
     /,
     *,
     score: NeededScore,
-    group: NeededGroup,
+    group: FitGroup = None,
+    group_probability: FitGroupProbability = None,
     output: Annotated[str, Parameter(name=OUTPUT, help="File for the rule (JSON), or - for stdout.")],
     criterion: Criterion = DEFAULTS["criterion"],
     max_gap: MaxGap = DEFAULTS["max_gap"],
@@ -56,6 +59,7 @@ def fit(
     target_rate: TargetRate = DEFAULTS["target_rate"],
     costs: Costs = None,
     overall_rate: OverallRate = DEFAULTS["overall_rate"],
+    combine: Combine = DEFAULTS["combine"],
     ramp_width: RampWidth = None,
     ramp: Ramp = DEFAULTS["ramp"],
     unseen_group: UnseenGroup = DEFAULTS["unseen_group"],
@@ -84,11 +88,14 @@ def fit(
     """
     from fairramp.cli import library, outputs, texts
     from fairramp.core.words import wrapped
+    from fairramp.measure.certificate import Certificate
+    from fairramp.show.describe import certificate_of
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
     earlier = outputs.keep_others(output, replace=replace)
-    columns = library.columns_of(None, score, group, strata)
+    probabilities = library.probabilities_of(group_probability)
+    columns = library.fit_columns(score, group, strata, probabilities)
     with library.opened(
         screen,
         data,
@@ -104,10 +111,12 @@ def fit(
         with screen.progress(job.source.connection, "Fitting"), texts.direction_told():
             found = library.fit(
                 job,
+                tuple(probabilities or ()),
                 criterion=criterion,
                 max_gap=max_gap,
                 min_ratio=min_ratio,
                 overall_rate=overall_rate,
+                combine=combine,
                 ramp_width=library.width_of(ramp_width, scale),
                 ramp=ramp,
                 target_rate=target_rate,
@@ -121,7 +130,7 @@ def fit(
                 small_groups=small_groups,
                 date=date,
             )
-        certificate = found.certificate(confidence or 0.95)
+        certificate = certificate_of(found, confidence or 0.95)
         measured: dict[str, tuple[float, float]] = {}
         told = ["Accuracy is unknown without --label; fitting needs no labels."]
         if label is not None:
@@ -143,11 +152,18 @@ def fit(
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     direction = "Higher scores mean yes; if a high score is bad (a risk), fit again with --lower-is-better."
     screen.say(*(f"\n{note}" for note in (*found.notes, *([] if lower_is_better else [direction]))), "")
-    texts.show_certificate(screen, found, certificate)
-    screen.say(f"\nSaved to {spoken(output)}. Next, a report for the people who must approve the rule:")
+    if isinstance(certificate, Certificate):
+        texts.show_certificate(screen, found, certificate)
+    else:
+        screen.say(certificate)
+    with_truth = " (replace GROUP with the name of the column with the true group)" if probabilities else ""
+    screen.say(
+        f"\nSaved to {spoken(output)}. Next, a report for the people who must approve the rule{with_truth}:"
+    )
     rows = [saved, "DATA" if data == STDIN else data]
     read = _given(delimiter=delimiter, decimal=decimal)
-    named = _given(label=label, positive=positive, weight=weight)
+    truth = "GROUP" if probabilities else None
+    named = _given(group=truth, label=label, positive=positive, weight=weight)
     screen.text(typed(["report", *rows, *named, *read, "-o", "report.html"]))
     screen.say("Then the decisions (replace ID with the name of your id column):")
     screen.text(
@@ -162,6 +178,7 @@ def fit(
         rows=job.rows,
         groups=list(found.table().rows()),
         criterion=criterion,
+        membership=found.membership,
         max_gap=record.asked.max_gap if record.asked else found.max_gap,
         fit_gap=found.max_gap,
         min_ratio=found.min_ratio,
@@ -176,7 +193,8 @@ def fit(
             for name in ("accuracy", "balanced_accuracy", "cost")
             for i, when in enumerate(("before", "after"))
         },
-        certificate=certificate.to_dict(),
+        certificate=certificate.to_dict() if isinstance(certificate, Certificate) else None,
+        why_no_certificate=None if isinstance(certificate, Certificate) else certificate,
         rule_fingerprint=found.fingerprint,
         data_fingerprint=record.fingerprint,
     )

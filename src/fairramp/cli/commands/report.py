@@ -12,7 +12,7 @@ from fairramp.cli.options import (
     Data,
     Decimal,
     Delimiter,
-    Group,
+    GroupProbability,
     Json,
     Label,
     Positive,
@@ -21,6 +21,7 @@ from fairramp.cli.options import (
     RuleScale,
     Score,
     Strata,
+    TrueGroup,
     Weight,
 )
 from fairramp.cli.render import STDIN, STDOUT, Screen, spoken
@@ -47,7 +48,8 @@ def report(
         str | None, Parameter(help="Another rule file, such as the rule in force, to compare with.")
     ] = None,
     score: Score = None,
-    group: Group = None,
+    group: TrueGroup = None,
+    group_probability: GroupProbability = None,
     label: Label = None,
     positive: Positive = None,
     weight: Weight = None,
@@ -84,7 +86,8 @@ def report(
         "Cannot write tables to {tables}: it is not a folder",
         tables=tables,
     )
-    columns = library.columns_of(known, score, group, strata)
+    probabilities = library.probabilities_of(group_probability, known.groups)
+    columns = library.columns_of(known, score, group, strata, probabilities=probabilities)
     _, arrays = library.read(
         screen,
         data,
