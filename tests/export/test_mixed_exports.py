@@ -255,7 +255,7 @@ def test_names_of_the_wrong_kind_raise():
         soft().rule.to_sql("duckdb", score="p", group="g")
     with pytest.raises(InputError, match="no `group_probability`"):
         each().rule.to_sql("duckdb", score="p", group=["a", "b", "c"], group_probability=SHARES)
-    with pytest.raises(InputError, match="`?group`? must name 3 columns"):
+    with pytest.raises(InputError, match=r"`?group`? must name 3 columns"):
         each().rule.to_sql("duckdb", score="p", group=["a", "b"])
 
 
