@@ -21,10 +21,10 @@ import numpy as np
 
 from fairramp.core.cells import strata_slices
 from fairramp.core.labels import Label, label_key, label_parts
-from fairramp.core.ramps import Array, Floats, Ramp
+from fairramp.core.ramps import Array, Floats, Ramp, total
 from fairramp.data.columns import Columns
 from fairramp.errors import InputError
-from fairramp.rule.rule import Rule, total
+from fairramp.rule.rule import Rule
 
 
 class Numbers(NamedTuple):

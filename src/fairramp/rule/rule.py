@@ -14,10 +14,8 @@ A rule is frozen data. It can be printed, written to JSON and read back unchange
 describes the fit in per-group numbers, without any row.
 """
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import compress
 from math import inf, nan
 from typing import Any
@@ -31,7 +29,7 @@ from fairramp.core.cells import cell_columns, strata_slices, stratum_index
 from fairramp.core.checks import check_length, check_number, check_option, checked_band
 from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
-from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances
+from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances, total
 from fairramp.core.scales import Scale, scale_of
 from fairramp.data.arrays import as_scores, checked_out
 from fairramp.data.columns import Columns, probability_columns
@@ -615,8 +613,3 @@ class Rule(Shown, Stored, Verbs):
                 if label_key(part) not in known:
                     found.setdefault(label_key((name, part)), (name, part))
         return list(found.values())
-
-
-def total(terms: Iterable[float]) -> float:
-    """The sum from left to right, which every export can repeat; Python's own `sum` corrects rounding errors."""
-    return reduce(operator.add, terms)
