@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import inf
 from pathlib import Path
+from sys import intern
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from msgspec import Meta, convert
@@ -119,6 +120,8 @@ def _ramp(entry: RampEntry | GroupEntry) -> Ramp:
 
 
 def _document(rule: Any) -> RuleFile:
+    settings = {name: getattr(rule, name) for name in _SETTINGS}
+    settings["membership"] = intern(rule.membership)  # msgspec recognizes a default only by its identity
     return RuleFile(
         version=documents.VERSION,
         sha256="",
@@ -129,7 +132,7 @@ def _document(rule: Any) -> RuleFile:
         base=rule.base and RampEntry(*_numbers(rule.base)),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),
         record=convert(rule.record, _Record | None, from_attributes=True),
-        **{name: getattr(rule, name) for name in _SETTINGS},
+        **settings,
     )
 
 
