@@ -30,14 +30,6 @@ VALUES = {
     "unit no": [*range(-3, 20), 2**40],
     "group": [False, True],
 }
-SETTINGS = [
-    {},
-    {"scale": "percent", "ramp": "paper"},
-    {"scale": "logit", "up": False},
-    {"scale": "signed", "up": False, "width": 1e-6},
-    {"scale": "real"},
-    {"width": 0.0},
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,3 +193,21 @@ def _chances(scale, up, score, foot, width):
     if width:
         return np.clip((x - foot) / width, 0.0, 1.0)
     return np.where(np.isnan(x), np.nan, np.where(x == foot, 0.25, x > foot))
+
+
+_SETTINGS = [
+    {},
+    {"scale": "percent", "ramp": "paper"},
+    {"scale": "logit", "up": False},
+    {"scale": "signed", "up": False, "width": 1e-6},
+    {"scale": "real"},
+    {"width": 0.0},
+]
+#: Rules of every kind, and their names.
+CASES = [
+    *((make, settings) for make in (soft, each) for settings in _SETTINGS),
+    (each, {"unseen_group": "original"}),
+    (each, {"unseen_group": "original", "scale": "logit", "up": False}),
+    (each, {"unseen_group": "original", "width": 0.0}),
+]
+NAMED = [f"{make.__name__} {settings}" for make, settings in CASES]

@@ -10,6 +10,7 @@ import pytest
 from cases import KEY, ODDS, OWN_WIDTHS, REVERSED, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mixed import CASES, NAMED, each, soft
 from test_onnx import as_numpy, columns_of, rows_of, run, texts
 
 import fairramp
@@ -231,3 +232,51 @@ def test_missing_torch_gives_install_command(monkeypatch):
     monkeypatch.delitem(sys.modules, "fairramp.deploy.torch")
     with pytest.raises(FairrampError, match=r"pip install 'fairramp\[torch\]'"):
         RULE.to_torch()
+
+
+@pytest.mark.parametrize(("make", "asked"), CASES, ids=NAMED)
+def test_mixed_rules_decide_100000_rows_like_numpy(make, asked):
+    made = make(**asked)
+    module = to_torch(made.rule, decisions=True)
+    if make is soft:
+        groups = torch.tensor([*made.columns.values()], dtype=torch.float64).T
+    else:
+        groups = module.codes(made.columns)
+        assert groups.shape == (len(made.score), 3)
+    inputs = torch.from_numpy(made.score), groups, torch.from_numpy(made.u)
+    for form in (module, scripted(module), scripted(module).half()):
+        probability, decision = form(*inputs)
+        np.testing.assert_allclose(probability.numpy(), made.probability, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(decision.numpy(), made.decision)
+
+
+def test_group_probabilities_become_a_table_in_the_order_of_the_rule():
+    rule = Rule(("m", "f"), (Ramp(0.4, 0.1), Ramp(0.6, 0.1)), membership="probabilities")
+    module, q = to_torch(rule), fairramp.GroupProbabilities({"f": [0.9, 0.2], "m": [0.1, 0.8]})
+    assert module.codes(q).tolist() == [[0.1, 0.9], [0.8, 0.2]]
+    np.testing.assert_allclose(module(torch.full((2,), 0.5), module.codes(q)), rule.probabilities([0.5, 0.5], q))
+
+
+@pytest.mark.parametrize("make", [soft, each])
+def test_tables_of_another_shape_or_type_raise(make):
+    module, kind = to_torch(make().rule), torch.float64 if make is soft else torch.int64
+    width = 4 if make is soft else 3
+    for shape in ((2, width), (3, width + 1), (3,)):
+        with pytest.raises(ValueError, match="groups must have one"):
+            module(torch.rand(3), torch.zeros(shape, dtype=kind))
+    with pytest.raises(ValueError, match="groups must be"):
+        module(torch.rand(3), torch.zeros((3, width), dtype=torch.int64 if make is soft else torch.float64))
+
+
+@pytest.mark.parametrize("make", [soft, each])
+def test_program_of_a_mixed_rule_runs(make, tmp_path):
+    made = make()
+    save(made.rule, tmp_path / "rule.pt2", decisions=True)
+    about = {"fairramp.json": ""}
+    program = torch.export.load(tmp_path / "rule.pt2", extra_files=about).module()
+    rows = made.decidable[:500]
+    groups = to_torch(made.rule).codes(made.groups(rows))
+    probability, decision = program(torch.from_numpy(made.score[rows]), groups, torch.from_numpy(made.u[rows]))
+    np.testing.assert_allclose(probability.numpy(), made.probability[rows], rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(decision.numpy(), made.decision[rows])
+    assert "one column per" in json.loads(about["fairramp.json"])["inputs"][1]

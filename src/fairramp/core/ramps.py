@@ -8,8 +8,10 @@ The *threshold* shown to people is foot + c · width, with c = ½ (centered) or 
 """
 
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -159,3 +161,8 @@ def chances(
         return found.astype(np.float64, copy=False)
     out[:] = found
     return out
+
+
+def total(terms: Iterable[float]) -> float:
+    """The sum from left to right, which every export can repeat; Python's own `sum` corrects rounding errors."""
+    return reduce(operator.add, terms)

@@ -21,10 +21,9 @@ import numpy as np
 
 from fairramp.core.cells import strata_slices
 from fairramp.core.labels import Label, label_key, label_parts
-from fairramp.core.ramps import Array, Floats, Ramp
+from fairramp.core.ramps import Array, Floats, Ramp, total
 from fairramp.data.columns import Columns
 from fairramp.errors import InputError
-from fairramp.rule.mixing import total
 from fairramp.rule.rule import Rule
 
 

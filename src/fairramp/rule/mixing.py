@@ -6,9 +6,7 @@
 The center is the foot of a ramp at the classifier's own cutoff.
 """
 
-import operator
-from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -17,7 +15,7 @@ import numpy.typing as npt
 
 from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.labels import Label, label_key, label_parts
-from fairramp.core.ramps import OFFSETS, Ramp
+from fairramp.core.ramps import OFFSETS, Ramp, total
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
 
@@ -129,8 +127,3 @@ class Mixing:
                 self.target_rate is None,
                 "A rule by each attribute has several levels: {target_rate} must be None",
             )
-
-
-def total(terms: Iterable[float]) -> float:
-    """The sum from left to right, which every export can repeat; Python's own `sum` corrects rounding errors."""
-    return reduce(operator.add, terms)

@@ -25,11 +25,11 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
         relation = relation.cross(engine_of(table).small_table(relation, {secret: [key]}))
     found: list[list[str] | None] = []
     looked_up: list[str] = []
-    for i, (names, lookup) in enumerate(zip(lookups_of(rule, columns), formula.lookups, strict=True)):
+    for i, (given, lookup) in enumerate(zip(lookups_of(rule, columns), formula.lookups, strict=True)):
         if len(lookup.labels) <= FEW_GROUPS:
             found.append(None)
             continue
-        texts = [_text(identifier(name), schema[name]) for name in names.columns]
+        texts = [_text(identifier(name), schema[name]) for name in given.columns]
         code = _code(texts, [tuple(map(_label_text, label)) for label in lookup.labels])
         relation = relation.project(", ".join([*kept, *looked_up, f"{code} AS {place}"]))
         numbers = {f"{hidden}{name}{i}": values for name, values in lookup.numbers.items()}

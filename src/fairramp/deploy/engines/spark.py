@@ -21,13 +21,13 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
         frame = frame.crossJoin(engine.small_table(frame, {"key": [key]}))
     formula = formula_of(rule, columns, schema, SPARK, _held)
     found: list[list[str] | None] = []
-    for i, (names, lookup) in enumerate(zip(lookups_of(rule, columns), formula.lookups, strict=True)):
+    for i, (given, lookup) in enumerate(zip(lookups_of(rule, columns), formula.lookups, strict=True)):
         if len(lookup.labels) <= FEW_GROUPS:
             found.append(None)
             continue
         own = {f"g{i}_{j}": functions.expr(text) for j, text in enumerate(lookup.columns)}
         frame = frame.withColumns(own)
-        labels = zip(names.columns, zip(*lookup.labels, strict=True), strict=True)
+        labels = zip(given.columns, zip(*lookup.labels, strict=True), strict=True)
         known: dict[str, Any] = {f"k{i}_{j}": _typed(ks, schema[name]) for j, (name, ks) in enumerate(labels)}
         same = [functions.col(g).eqNullSafe(functions.col(k)) for g, k in zip(own, known, strict=True)]
         numbers = {f"{name}{i}": values for name, values in lookup.numbers.items()}
