@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from fairramp.fit.stream import StreamingFit
     from fairramp.fit.summary import fit_summary
     from fairramp.measure import bounds
-    from fairramp.measure.audit import Audit, audit
+    from fairramp.measure.audit import audit
+    from fairramp.measure.audited import Audit
     from fairramp.measure.certificate import Certificate, rows_needed
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
@@ -129,7 +130,8 @@ _HOMES = {
         "fit.sgd": ("SGD",),
         "fit.shortlist": ("Shortlist", "select"),
         "fit.stream": ("StreamingFit",),
-        "measure.audit": ("Audit", "audit"),
+        "measure.audit": ("audit",),
+        "measure.audited": ("Audit",),
         "measure.bounds": ("bounds",),
         "measure.certificate": ("Certificate", "rows_needed"),
         "measure.drift": ("Check",),

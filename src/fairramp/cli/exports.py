@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.library import is_whole, probabilities_of
+from fairramp.cli.library import is_whole
+from fairramp.cli.naming import probabilities_of
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant

@@ -68,20 +68,20 @@ def apply(
 
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
-    from fairramp.cli import library, outputs, texts
+    from fairramp.cli import library, naming, outputs, texts
     from fairramp.data.stored import format_of, read_back
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = library.load_rule(rule, "apply")
+    known = naming.load_rule(rule, "apply")
     outputs.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
     key, seeded = library.drawing(screen, id, key_file, random_seed, probability_only)
-    columns = library.columns_of(
+    columns = naming.columns_of(
         known,
         score,
         group,
         strata,
         id if key and not seeded else None,
-        probabilities=library.probabilities_of(group_probability, known.groups),
+        probabilities=naming.probabilities_of(group_probability, known.groups),
         deciding=True,
     )
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]

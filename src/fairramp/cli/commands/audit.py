@@ -93,7 +93,7 @@ def audit(
 
     fairramp audit scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import library, texts
+    from fairramp.cli import library, naming, texts
     from fairramp.errors import refuse_if
     from fairramp.measure.audit import audit as measure
     from fairramp.measure.gate import Gates, check_gates
@@ -105,7 +105,7 @@ def audit(
         fail_below_ratio=fail_below_ratio,
         fail_unless_ratio=fail_unless_ratio,
     )
-    known = library.load_rule(rule) if rule is not None else None
+    known = naming.load_rule(rule) if rule is not None else None
     refuse_if(
         lower_is_better and known and known.higher_is_better,
         "Higher scores are better for this rule; leave out --lower-is-better, or fit again with it",
@@ -114,8 +114,8 @@ def audit(
         group_probability and known is None,
         "--group-probability needs --rule, a rule that uses group probabilities",
     )
-    probabilities = library.probabilities_of(group_probability, known.groups if known else None)
-    columns = library.columns_of(known, score, group, strata, probabilities=probabilities)
+    probabilities = naming.probabilities_of(group_probability, known.groups if known else None)
+    columns = naming.columns_of(known, score, group, strata, probabilities=probabilities)
     _, arrays = library.read(
         screen,
         data,

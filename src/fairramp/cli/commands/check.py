@@ -48,18 +48,18 @@ def check(
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.cli import library, texts
+    from fairramp.cli import library, naming, texts
     from fairramp.measure.drift import check as compare
     from fairramp.measure.verdict import exit_code
     from fairramp.rule.limits import certifiable
 
     screen = Screen(json=json, quiet=quiet)
-    known = library.load_rule(rule, "check")
+    known = naming.load_rule(rule, "check")
     if not known.mixes:  # others have limits that new rows prove
         certifiable(known)
     texts.check_label(known, label)
-    probabilities = library.probabilities_of(group_probability, known.groups)
-    columns = library.columns_of(known, score, group, strata, probabilities=probabilities)
+    probabilities = naming.probabilities_of(group_probability, known.groups)
+    columns = naming.columns_of(known, score, group, strata, probabilities=probabilities)
     job, arrays = library.read(
         screen,
         data,

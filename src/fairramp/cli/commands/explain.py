@@ -47,12 +47,12 @@ def explain(
 
     fairramp explain rule.json --score 0.41 --group Female
     """
-    from fairramp.cli import library
+    from fairramp.cli import naming
     from fairramp.core.cells import cell_columns
     from fairramp.errors import refuse
 
     screen = Screen(json=json)
-    known = library.load_rule(rule)
+    known = naming.load_rule(rule)
     probable = known.membership == "probabilities"
     needed, other = ("--group-probability", "--group") if probable else ("--group", "--group-probability")
     given = {"--group": group, "--group-probability": group_probability}
@@ -65,9 +65,9 @@ def explain(
         other=other,
     )
     if probable:
-        found = known.explain(score, library.chances_of(group_probability, known.groups), stratum=stratum)
+        found = known.explain(score, naming.chances_of(group_probability, known.groups), stratum=stratum)
     elif known.membership == "each":
-        values = [values for _, values in library.attributes_of(known)]
+        values = [values for _, values in naming.attributes_of(known)]
         found = known.explain(score, _label("group", group or (), values, known.columns.groups), stratum=stratum)
     else:
         fitted = cell_columns(known.groups, stratified=known.stratified)
@@ -94,7 +94,7 @@ def _label(
     role: str, texts: "Sequence[str]", columns: "Sequence[Sequence[Label]]", names: "Sequence[str] | None"
 ) -> "Label":
     """The label with these texts as values, in the types of the rule's values in each column."""
-    from fairramp.cli.library import typed_label
+    from fairramp.cli.naming import typed_label
     from fairramp.core.labels import label_of
     from fairramp.errors import InputError
 

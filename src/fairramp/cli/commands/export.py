@@ -95,7 +95,7 @@ def export(
 
     fairramp export rule.json --to sql --dialect duckdb --table scores -o rule.sql
     """
-    from fairramp.cli import exports, library
+    from fairramp.cli import exports, naming
 
     target = output or STDOUT
     screen = Screen(json=json, quiet=quiet, to_stderr=target == STDOUT)
@@ -119,7 +119,7 @@ def export(
         "strata": strata or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    known = library.load_rule(rule)
+    known = naming.load_rule(rule)
     exports.check(to, output, rule, given)
     notes = exports.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]

@@ -86,7 +86,7 @@ def fit(
 
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
-    from fairramp.cli import library, outputs, texts
+    from fairramp.cli import library, naming, outputs, texts
     from fairramp.core.words import wrapped
     from fairramp.measure.certificate import Certificate
     from fairramp.show.describe import certificate_of
@@ -94,8 +94,8 @@ def fit(
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
     earlier = outputs.keep_others(output, replace=replace)
-    probabilities = library.probabilities_of(group_probability)
-    columns = library.fit_columns(score, group, strata, probabilities)
+    probabilities = naming.probabilities_of(group_probability)
+    columns = naming.fit_columns(score, group, strata, probabilities)
     with library.opened(
         screen,
         data,

@@ -75,13 +75,13 @@ def frontier(
 
     fairramp frontier scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import library, outputs, texts
+    from fairramp.cli import library, naming, outputs, texts
     from fairramp.measure.frontier import frontier as trace
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
         outputs.check_output(output, data, {"--validation": validation}, table=True, pictures=True)
-    columns = library.columns_of(None, score, group)
+    columns = naming.columns_of(None, score, group)
     # The fit rows first, then those to measure on.
     (scores, groups, labels, weights), *others = [
         [arrays[name] for name in ("scores", "groups", "labels", "sample_weight")]

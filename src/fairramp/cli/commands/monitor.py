@@ -56,20 +56,20 @@ def monitor(
 
     fairramp monitor rule.json scores.csv --state state.json
     """
-    from fairramp.cli import library, texts
+    from fairramp.cli import library, naming, texts
     from fairramp.errors import refuse_if
     from fairramp.measure.batches import rows_fingerprint
     from fairramp.measure.monitor import Monitor
 
     screen = Screen(json=json, quiet=quiet)
-    known = library.load_rule(rule, "monitor")
+    known = naming.load_rule(rule, "monitor")
     texts.check_label(known, label)
     refuse_if(batch == "", "must not be empty", argument="batch")
     if Path(state).exists():
         found = Monitor.load(state, known, confidence=confidence)
     else:
         found = Monitor(known, 0.95 if confidence is None else confidence)
-    columns = library.columns_of(known, score, group, strata)
+    columns = naming.columns_of(known, score, group, strata)
     job, arrays = library.read(
         screen,
         data,

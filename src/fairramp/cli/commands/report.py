@@ -69,12 +69,12 @@ def report(
 
     fairramp report rule.json scores.csv --label label -o report.html
     """
-    from fairramp.cli import library, outputs, texts
+    from fairramp.cli import library, naming, outputs, texts
     from fairramp.show.report import Report, make_content
     from fairramp.show.words import unmarked
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known, other = library.load_rule(rule, "report"), library.load_rule(compare) if compare else None
+    known, other = naming.load_rule(rule, "report"), naming.load_rule(compare) if compare else None
     refuse_if(
         not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
         "A report is a web page, so its name must end in .html, got {output}",
@@ -86,8 +86,8 @@ def report(
         "Cannot write tables to {tables}: it is not a folder",
         tables=tables,
     )
-    probabilities = library.probabilities_of(group_probability, known.groups)
-    columns = library.columns_of(known, score, group, strata, probabilities=probabilities)
+    probabilities = naming.probabilities_of(group_probability, known.groups)
+    columns = naming.columns_of(known, score, group, strata, probabilities=probabilities)
     _, arrays = library.read(
         screen,
         data,

@@ -61,13 +61,13 @@ def select(
 
     fairramp select scores.csv --score score --group sex --places 1000 -o list.csv
     """
-    from fairramp.cli import library, outputs, texts
+    from fairramp.cli import library, naming, outputs, texts
     from fairramp.fit.shortlist import select as choose
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data, {"the key file": key_file}, table=True)
     key, _ = library.drawing(screen, id, key_file, None, False)
-    columns, added = library.columns_of(None, score, group, None, id), f"{prefix}decision"
+    columns, added = naming.columns_of(None, score, group, None, id), f"{prefix}decision"
     with library.opened(screen, data, columns, scale=scale, decimal=decimal, delimiter=delimiter) as job:
         library.check_new(job, [added])
         with screen.progress(job.source.connection, "Selecting"):

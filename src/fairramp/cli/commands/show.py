@@ -25,11 +25,11 @@ def show(
 
     fairramp show rule.json
     """
-    from fairramp.cli import library, texts
+    from fairramp.cli import naming, texts
     from fairramp.show.describe import certificate_of, description
 
     screen = Screen(json=json, quiet=quiet)
-    known = library.load_rule(rule)
+    known = naming.load_rule(rule)
     found = certificate_of(known, confidence)
     texts.show(screen, known, found, every=every)
     screen.result("show", rule=rule, **description(known, found))
