@@ -8,9 +8,8 @@ A row's cross-fitted probabilities come from a model that was not trained on it,
 # ruff: noqa: N803 -- scikit-learn calls it X
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
-from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -20,22 +19,19 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fairramp.core.curve import Floats
+from fairramp.core.events import SELECTION
 from fairramp.core.labels import Label, canonical_label, label_key, show_label
-from fairramp.core.scales import ROUNDING, scale_of
-from fairramp.core.words import fixed, points
+from fairramp.core.scales import ROUNDING
+from fairramp.core.words import points
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
-from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnsupportedError, warn
 from fairramp.fit.settings import Settings
-from fairramp.measure.calibration import calibration_errors
+from fairramp.measure.group_model import group_model
+from fairramp.measure.means import tally_rows
+from fairramp.measure.rates import selection
 from fairramp.rule.rule import Rule
 from fairramp.sklearn.rows import Splits, cross_fitted, kind_of, splits_of
-
-#: A larger calibration error, beyond that of a calibrated model, causes a warning.
-LARGEST_ERROR = 0.05
-#: If a group's largest probability is smaller, no one is more likely to belong to it than not.
-SMALLEST_PEAK = 0.5
 
 
 @dataclass(frozen=True)
@@ -142,52 +138,15 @@ def warn_poor(
     rule: Rule, scores: Any, found: GroupProbabilities, codes: Codes, weights: npt.NDArray[np.float64] | None
 ) -> None:
     """Warn, with numbers, about groups that the model recognizes badly on the fit rows."""
-    w = np.ones(len(codes)) if weights is None else weights
-    codes, found = (replace(codes, values=codes.values[w > 0]), found.take(w > 0))
-    scores, w = np.asarray(scores)[w > 0], w[w > 0]
-    group = codes.block(0, len(codes))
-    numbers = {label_key(label): i for i, label in enumerate(codes.labels)}
-    poor, rates = [], []
-    chances = rule.probabilities(scores, found)
-    for label, q in zip(found.labels, found.values, strict=True):
-        member = group == numbers.get(label_key(label), -1)
-        if member.any():
-            rates.append(float(np.average(chances[member], weights=w[member])))
-        error, peak = calibration_error(q, member, w), float(q.max())
-        if error > LARGEST_ERROR:
-            poor.append(f"{show_label(label)} (calibration error {points(error)})")
-        elif peak < SMALLEST_PEAK:
-            poor.append(f"{show_label(label)} (largest probability {fixed(peak, 2)})")
+    sample = rule.sample(scores, codes, sample_weight=weights, group_probabilities=found, drop_empty=True)
+    poor = group_model(sample, found if sample.membership is None else sample.membership).poor()
     if poor:
-        some = ", ".join(poor[:5]) + (f" and {len(poor) - 5:,} more" if len(poor) > 5 else "")
+        after = tally_rows(sample, rule=rule).after
+        assert after is not None
+        gap = selection(after, 0.95, None, None, SELECTION).gap
         warn(
-            "{group_estimator} does not recognize some groups well: {some}. The rule equalizes expected rates; "
+            "{group_estimator} does not recognize some groups well: {poor}. The rule equalizes expected rates; "
             "between the true groups of the fit rows, the gap is {gap}",
-            some=some,
-            gap=points(max(rates) - min(rates)),
+            poor="; ".join(poor),
+            gap=points(gap),
         )
-
-
-def calibration_error(q: Floats, member: npt.NDArray[np.bool_], weights: Floats) -> float:
-    """How far a group's probabilities are from its shares, beyond what a calibrated model would have by chance.
-
-    The error of a calibrated model is about the positive part of a normal variable, whose mean is σ / √(2π).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairramp.sklearn.group_model import calibration_error
-    >>> rng = np.random.default_rng(0)
-    >>> q = rng.random(10_000)
-    >>> member = rng.random(10_000) < q
-    >>> calibration_error(q, member, np.ones(10_000)) < 0.005
-    True
-    >>> round(calibration_error(q / 2, member, np.ones(10_000)), 1)
-    0.2
-    """
-    everyone = Codes(np.zeros(len(q), dtype=np.uint8), 0, ("all",))
-    sample = Sample.of_arrays(
-        np.minimum(q, 1.0), everyone, member.astype(int), scale=scale_of("probability"), sample_weight=weights
-    )
-    null = sqrt(float((weights**2 * q * (1 - np.minimum(q, 1.0))).sum())) / float(weights.sum()) / sqrt(2 * pi)
-    return max(float(calibration_errors(sample, np.array([len(q)]))[0]) - null, 0.0)
