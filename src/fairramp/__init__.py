@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from fairramp.fit.stream import StreamingFit
     from fairramp.fit.summary import fit_summary
     from fairramp.measure import bounds
-    from fairramp.measure.audit import Audit, audit
+    from fairramp.measure.audit import audit
+    from fairramp.measure.audited import Audit
     from fairramp.measure.certificate import Certificate, rows_needed
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
+    from fairramp.measure.group_model import GroupModel
     from fairramp.measure.hidden import HiddenSplit, hidden_split
     from fairramp.measure.monitor import Monitor
     from fairramp.measure.rates import GroupRates, Selection
@@ -62,6 +64,7 @@ __all__ = [
     "FairrampWarning",
     "FitRecord",
     "Frontier",
+    "GroupModel",
     "GroupProbabilities",
     "GroupRates",
     "GroupScores",
@@ -129,11 +132,13 @@ _HOMES = {
         "fit.sgd": ("SGD",),
         "fit.shortlist": ("Shortlist", "select"),
         "fit.stream": ("StreamingFit",),
-        "measure.audit": ("Audit", "audit"),
+        "measure.audit": ("audit",),
+        "measure.audited": ("Audit",),
         "measure.bounds": ("bounds",),
         "measure.certificate": ("Certificate", "rows_needed"),
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
+        "measure.group_model": ("GroupModel",),
         "measure.hidden": ("HiddenSplit", "hidden_split"),
         "measure.monitor": ("Monitor",),
         "measure.rates": ("GroupRates", "Selection"),

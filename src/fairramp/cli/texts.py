@@ -19,7 +19,7 @@ from fairramp.errors import refuse_if
 from fairramp.fit.direction import DirectionWarning, Moments, warn_means
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.fit.shortlist import Shortlist
-from fairramp.measure.audit import Audit
+from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule

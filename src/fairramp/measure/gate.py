@@ -23,7 +23,7 @@ from fairramp.core.labels import show_label
 from fairramp.core.table import one_line
 from fairramp.core.words import decimals_apart, exact_points, number, percentage, plain, points, with_interval
 from fairramp.errors import InputError
-from fairramp.measure.audit import Audit
+from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import WIDE
 from fairramp.measure.comparison import counted
 from fairramp.measure.verdict import (

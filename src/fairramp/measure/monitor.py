@@ -24,7 +24,7 @@ from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import percentage, plain, points, upward_points, with_interval, wrapped
 from fairramp.data import documents
 from fairramp.data.files import write_text
-from fairramp.errors import InputError, UnsupportedError, warn
+from fairramp.errors import InputError, warn
 from fairramp.measure.certificate import PLAIN
 from fairramp.measure.drift import drift_headings
 from fairramp.measure.evidence import BETS, is_shown, log_evidence, rate_limits
@@ -32,7 +32,7 @@ from fairramp.measure.means import mean_chances
 from fairramp.measure.monitor_file import GroupEntry, MonitorFile, PartEntry
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.verdict import Verdict
-from fairramp.rule.limits import certifiable
+from fairramp.rule.limits import certifiable, unmixed
 from fairramp.rule.rule import Rule
 
 
@@ -68,13 +68,7 @@ class Monitor:
     def __init__(self, rule: Rule, confidence: float = 0.95) -> None:
         if not isinstance(rule, Rule):
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
-        if rule.mixes:
-            raise UnsupportedError(
-                "A monitor does not support rules by group probabilities or by each attribute: they have no "
-                "estimated limit",
-                remedy="check the rule on new rows with rule.check",
-            )
-        self._rule = rule
+        self._rule = unmixed(rule, "A monitor")
         self._confidence = check_number("confidence", confidence, 0.5, 1 - 1e-9)
         record = certifiable(rule)
         if record.weighted:

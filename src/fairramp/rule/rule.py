@@ -394,7 +394,13 @@ class Rule(Shown, Stored, Verbs):
         return groups.ordered(self.groups)
 
     def deciding(self, group_probabilities: Any) -> GroupProbabilities | None:
-        """What the rule decides by beside the true groups; raises if it is missing, or not used."""
+        """What the rule decides by beside the true groups; raises if it is missing, or not used.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> Rule(("A",), (Ramp(0.25, 0.5),)).deciding(None)
+        """
         if self.membership != "probabilities":
             if group_probabilities is not None:
                 raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")

@@ -9,7 +9,7 @@ from fairramp.core.events import Event
 from fairramp.core.labels import show_label
 from fairramp.core.words import exact_points, percentage, points, upward_points, with_interval
 from fairramp.fit.shortlist import Shortlist
-from fairramp.measure.audit import Audit
+from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate
 from fairramp.measure.drift import Check
 from fairramp.measure.frontier import Frontier
