@@ -32,6 +32,7 @@ NAMES = ERRORS | {
     "FitRecord",
     "Frontier",
     "GroupRates",
+    "GroupModel",
     "GroupProbabilities",
     "GroupScores",
     "HiddenSplit",

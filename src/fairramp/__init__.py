@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from fairramp.measure.certificate import Certificate, rows_needed
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
+    from fairramp.measure.group_model import GroupModel
     from fairramp.measure.hidden import HiddenSplit, hidden_split
     from fairramp.measure.monitor import Monitor
     from fairramp.measure.rates import GroupRates, Selection
@@ -63,6 +64,7 @@ __all__ = [
     "FairrampWarning",
     "FitRecord",
     "Frontier",
+    "GroupModel",
     "GroupProbabilities",
     "GroupRates",
     "GroupScores",
@@ -136,6 +138,7 @@ _HOMES = {
         "measure.certificate": ("Certificate", "rows_needed"),
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
+        "measure.group_model": ("GroupModel",),
         "measure.hidden": ("HiddenSplit", "hidden_split"),
         "measure.monitor": ("Monitor",),
         "measure.rates": ("GroupRates", "Selection"),

@@ -85,7 +85,7 @@ class GroupModel:
 
         Examples
         --------
-        >>> from fairramp.measure.group_model import GroupModel
+        >>> from fairramp import GroupModel
         >>> print(GroupModel(("A", "B"), (0.01, 0.01), (61.2, 38.8), (60, 40), (0.98, 0.9), (4.0, 4.0)).table())
         group   n  expected n  calibration error  highest probability
         -----  --  ----------  -----------------  -------------------
@@ -109,7 +109,7 @@ class GroupModel:
 
         Examples
         --------
-        >>> from fairramp.measure.group_model import GroupModel
+        >>> from fairramp import GroupModel
         >>> model = GroupModel(("A", "B"), (0.01, 0.01), (91.5, 8.5), (92, 8), (0.98, 0.3), (2.0, 2.0))
         >>> for text in model.poor():
         ...     print(text)
@@ -154,7 +154,7 @@ class GroupModel:
 
         Examples
         --------
-        >>> from fairramp.measure.group_model import GroupModel
+        >>> from fairramp import GroupModel
         >>> model = GroupModel(("A", "B"), (0.01, 0.02), (61.2, 38.8), (60, 40), (0.98, 0.9), (4.0, 4.0))
         >>> model.sentences()
         ['Group probabilities: calibration error at most 0.020 in every group.']
@@ -168,7 +168,13 @@ class GroupModel:
         return found
 
     def warn(self) -> None:
-        """Warn if the probabilities are poor."""
+        """Warn if the probabilities are poor.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.GroupModel(("A", "B"), (0.01, 0.02), (61.2, 38.8), (60, 40), (0.98, 0.9), (4.0, 4.0)).warn()
+        """
         if poor := self.poor():
             warn(
                 "The group probabilities are poor: {poor}. A rule by group probabilities makes the rates of true "

@@ -24,7 +24,7 @@ from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import percentage, plain, points, upward_points, with_interval, wrapped
 from fairramp.data import documents
 from fairramp.data.files import write_text
-from fairramp.errors import InputError, UnsupportedError, warn
+from fairramp.errors import InputError, warn
 from fairramp.measure.certificate import PLAIN
 from fairramp.measure.drift import drift_headings
 from fairramp.measure.evidence import BETS, is_shown, log_evidence, rate_limits
@@ -32,7 +32,7 @@ from fairramp.measure.means import mean_chances
 from fairramp.measure.monitor_file import GroupEntry, MonitorFile, PartEntry
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.verdict import Verdict
-from fairramp.rule.limits import certifiable
+from fairramp.rule.limits import certifiable, unmixed
 from fairramp.rule.rule import Rule
 
 

@@ -38,7 +38,7 @@ from fairramp.core.cells import kinds_of, strata_slices, widest, worst_stratum
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import kl_interval
-from fairramp.errors import FairrampError, InputError
+from fairramp.errors import FairrampError, InputError, UnsupportedError
 from fairramp.rule.record import FitRecord
 from fairramp.rule.rule import Rule
 
@@ -217,6 +217,17 @@ def certifiable(rule: Rule) -> FitRecord:
             remedy="to get one, freeze a trained model and fit the rule on new rows",
         )
     return record
+
+
+def unmixed(rule: Rule, what: str) -> Rule:
+    """The rule itself; raises if it mixes thresholds, which `what` does not support."""
+    if rule.mixes:
+        raise UnsupportedError(
+            what + " does not support rules by group probabilities or by each attribute: without a certificate, "
+            "they have no estimated limit",
+            remedy="check the rule on new rows with rule.check",
+        )
+    return rule
 
 
 def recorded(rule: Rule) -> FitRecord:

@@ -236,7 +236,7 @@ class Verbs(Drawn):
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> found = rule.certificate(scores=data.score[12000:], groups=data.sex[12000:])
         >>> print(found.limits())
-        estimated limit 1.7 points, proven limit 3.4 points
+        estimated limit 1.8 points, proven limit 3.4 points
         """
         fresh = {
             "scores": scores,
