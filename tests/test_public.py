@@ -107,6 +107,7 @@ def test_every_public_name_has_an_example(name):
 PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} | {
     *(f"GroupProbabilities.{name}" for name in ("mix", "ordered", "take")),
     "Rule.chances",
+    "Rule.deciding",
     "Rule.encode",
     "Rule.filling",
     "Rule.knows",

@@ -68,13 +68,14 @@ class Monitor:
     def __init__(self, rule: Rule, confidence: float = 0.95) -> None:
         if not isinstance(rule, Rule):
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
-        if rule.mixes:
-            raise UnsupportedError("A monitor does not support rules that mix ramps", remedy="use rule.check")
-        self._rule = rule
+        self._rule = unmixed(rule, "A monitor")
         self._confidence = check_number("confidence", confidence, 0.5, 1 - 1e-9)
         record = certifiable(rule)
         if record.weighted:
-            warn("The rule was fitted with weights, but a monitor counts each row once: rates may not compare")
+            warn(
+                "The rule was fitted with weights, but a monitor counts each row once, so rates may not be "
+                "comparable"
+            )
         self._fit_rates: Floats = record.column("after")
         self._parts = parts_of(rule, self._confidence)
         self._rows: Integers = np.zeros(len(self._fit_rates), dtype=np.int64)
