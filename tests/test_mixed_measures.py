@@ -8,6 +8,7 @@ import html
 import json
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -313,14 +314,24 @@ def test_certificates_on_fresh_rows_refuse_what_they_cannot_bound():
 
 # How often fresh limits hold: rows are drawn from a finite population, whose rates are known.
 
-#: Rule, and the number of rows drawn from each group or, for None, from everybody.
+
+def apart(rule, *thresholds):
+    """The same rule with other thresholds of F and M, so that the gap is large; without a record of its fit."""
+    width = rule.ramps[0].width
+    moved = tuple(fairramp.Ramp.centered(threshold, width) for threshold in thresholds)
+    return replace(rule, ramps=(*moved, *rule.ramps[2:]), record=None)
+
+
+#: Rule, and the number of rows drawn: from each group, or from everybody. Limits are tight if the gap is large.
 SETUPS = {
-    "soft, equal groups": (SOFT, {"F": 400, "M": 400}),
-    "soft, a small group": (SOFT, {"F": 30, "M": 500}),
-    "soft, tiny groups": (SOFT, {"F": 15, "M": 20}),
-    "soft, rare yes": (fairramp.fit_rule(SCORE[FIT], probabilities(FIT), target_rate=0.03), {"F": 60, "M": 200}),
-    "each": (EACH, 400),
-    "each, few rows": (EACH, 80),
+    "soft, gap near 0": (SOFT, {"F": 30, "M": 500}),
+    "soft, equal groups": (apart(SOFT, 0.25, 0.6), {"F": 400, "M": 400}),
+    "soft, a small group": (apart(SOFT, 0.2, 0.6), {"F": 30, "M": 500}),
+    "soft, tiny groups": (apart(SOFT, 0.1, 0.9), {"F": 15, "M": 20}),
+    "soft, rare yes": (apart(SOFT, 0.5, 0.95), {"F": 60, "M": 200}),
+    "each, gap near 0": (EACH, 400),
+    "each, many rows": (apart(EACH, 0.3, 0.6), 600),
+    "each, few rows": (apart(EACH, 0.1, 0.8), 80),
 }
 
 
@@ -345,7 +356,7 @@ def coverage(name, replicates, seed=0):
 
 @pytest.mark.parametrize("name", SETUPS)
 def test_fresh_limits_hold_as_often_as_they_say(name):
-    estimated, proven = coverage(name, 200)
+    estimated, proven = coverage(name, 400)
     assert estimated >= 0.93
     assert proven >= 0.95
 
@@ -389,7 +400,7 @@ def test_check_by_each_attribute_names_the_attribute_that_is_furthest_above_the_
 )
 def test_verdict_of_a_check_follows_the_confidence_interval(moved, limit, verdict):
     sloping = fairramp.fit_rule(SCORE[FIT], probabilities(FIT), max_gap=0.02)
-    rule = fairramp.Rule(**vars(sloping) | {"max_gap": limit})
+    rule = replace(sloping, max_gap=limit)
     score = np.clip(SCORE[NEW] + moved * (SEX[NEW] == "F"), 0, 1)
     found = rule.check(score, SEX[NEW], group_probabilities=probabilities(NEW))
     low, high = found.gap_interval
