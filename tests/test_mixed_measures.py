@@ -528,7 +528,7 @@ def test_answer_by_each_attribute_adds_the_shifts(score):
 @pytest.mark.parametrize("rule", [SOFT, EACH], ids=["soft", "each"])
 def test_descriptions_and_charts_say_how_thresholds_are_mixed(rule):
     told = {"probabilities": "weighted by the person's group probabilities", "each": "plus the shifts"}
-    assert told[rule.membership] in dict(facts(rule))["thresholds"]
+    assert told[rule.membership] in dict(facts(rule))["mixing"]
     assert dict(facts(rule))["fitted"].startswith("to 3,000 rows, ")
     found = description(rule, certificate_of(rule, 0.95))
     assert (found["membership"], found["rows"], found["certificate"]) == (rule.membership, 3000, None)
@@ -654,3 +654,38 @@ def test_page_of_a_ratio_rule_judges_the_ratio(mixing):
     assert "the minimum ratio of 0.70 on these rows" in content.chosen.judgment.headline
     assert "fairramp limits the gap for new people, not the ratio" in content.chosen.judgment.on_people
     assert reported(rule, NEW).html
+
+
+# Rows without a true group ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blank", [None, ""])
+def test_rows_without_a_true_group_are_left_out_and_counted(blank):
+    truth, unknown = SEX[NEW].astype(object), np.arange(3000) % 3 == 0
+    truth[unknown] = blank
+    known = {"groups": SEX[NEW][~unknown], "group_probabilities": probabilities(NEW).take(~unknown)}
+    partial = {"groups": truth, "group_probabilities": probabilities(NEW)}
+    for measure in (
+        lambda scores, **rows: fairramp.audit(scores, rule=SOFT, **rows).to_dict(),
+        lambda scores, **rows: SOFT.check(scores, **rows).gap,
+        lambda scores, **rows: SOFT.certificate(scores=scores, **rows).estimated,
+    ):
+        with pytest.warns(FairrampWarning, match="1,000 rows without a true group are left out"):
+            found = measure(SCORE[NEW], **partial)
+        assert found == measure(SCORE[NEW][~unknown], **known)
+    with pytest.raises(InputError, match="has no true group in any row"):
+        SOFT.check(SCORE[NEW], np.full(3000, blank, dtype=object), group_probabilities=probabilities(NEW))
+
+
+def test_a_check_by_attribute_states_the_largest_gap_of_the_audit():
+    check = EACH.check(SCORE[NEW], columns(NEW))
+    audit = fairramp.audit(SCORE[NEW], columns(NEW), rule=EACH)
+    assert check.verdict is Verdict.UNDECIDED
+    assert check.gap == pytest.approx(audit.gap, abs=SUMS)
+
+
+def test_a_check_warns_of_poor_probabilities():
+    rng = np.random.default_rng(1)
+    noise = fairramp.GroupProbabilities({"F": (q := rng.random(3000)), "M": 1 - q})
+    with pytest.warns(FairrampWarning, match=r"poor: calibration error above 0\.05"):
+        SOFT.check(SCORE[NEW], SEX[NEW], group_probabilities=noise)

@@ -83,7 +83,7 @@ def bad_label(value: Any) -> InputError:
     """The error for a value that cannot be a label."""
     return InputError(
         "A {label} must be a string, an integer, a boolean or missing, got {value} ({type})",
-        remedy="bin a continuous column first"
+        remedy="bin a continuous column first, or pass fairramp.GroupProbabilities if these are probabilities"
         if isinstance(value, float | np.floating)
         else "convert the labels to strings",
         label="group label",

@@ -162,6 +162,8 @@ def audit(
         drop_empty=True,
         membership=None if rule is None else rule.deciding(group_probabilities),
     )
+    if rule is not None and sample.membership is not None:
+        sample = rule.with_truth(sample)
     found = tally_rows(sample, cutoff=asked.problem.cutoff, rule=rule)
     warn_direction(sample, fitted=rule is not None)
     of_decisions = rule is None and are_decisions(sample, asked.problem.cutoff)

@@ -357,6 +357,7 @@ def check(
         strata=strata,
         sample_weight=sample_weight,
         group_probabilities=group_probabilities,
+        warn_poor=True,
     )
     if not seen.groups:
         raise InputError(
@@ -376,11 +377,12 @@ def check(
         compared(part, largest_gap(seen.rates[part.places]), _interval(seen.rates, rows, part.places, each))
         for part in counted
     ]
-    # The comparison that decides: of those with the worst verdict, the one furthest above its limit.
+    # The comparison that decides: of those with the worst verdict, the one furthest above its limit or, if they
+    # share one limit, the one with the largest gap.
     decisive = worst(one.verdict for one in found)
     place = max(
         (i for i, one in enumerate(found) if one.verdict is decisive),
-        key=lambda i: found[i].above if np.isfinite(found[i].above) else np.inf,
+        key=lambda i: found[i].gap if rule.mixes else found[i].above if np.isfinite(found[i].above) else np.inf,
     )
     part, decided, known = counted[place], found[place], seen.groups
     events, n_groups = rule.event.simple, len(rule.groups)

@@ -27,6 +27,7 @@ from fairramp.core.labels import Label, label_key
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.each import Attributes
+from fairramp.measure.group_model import group_model
 from fairramp.rule.rule import Rule
 
 #: Rows whose temporary arrays fit into the cache of a core.
@@ -330,12 +331,13 @@ def mean_chances(
     strata: Any = None,
     sample_weight: Any = None,
     group_probabilities: Any = None,
+    warn_poor: bool = False,
 ) -> MeanChances:
     """Apply a rule to new rows and average by group; rows of groups unknown to the rule are left out.
 
     A rule by each attribute has a rate of every value. For a rule by group probabilities, groups are the true
     ones. Only rows with the label that the rule's rates are about count, if there is one; there may be none.
-    Labels are not read if the rule makes selection rates equal.
+    Labels are not read if the rule makes selection rates equal. `warn_poor` warns about poor group probabilities.
     """
     check_labels(rule, labels)
     sample = rule.sample(
@@ -347,6 +349,8 @@ def mean_chances(
         drop_empty=True,
         group_probabilities=group_probabilities,
     )
+    if warn_poor and sample.membership is not None:
+        group_model(sample, sample.membership).warn()
     if sample.membership is None:
         rule.ramps_of(sample.cells)  # raises for unseen groups, unless the rule has a policy for them
     known = rule.knows(sample.cells)

@@ -207,7 +207,8 @@ def certifiable(rule: Rule) -> FitRecord:
         raise InputError(
             "No certificate from the fit rows: every threshold of this rule depends on all rows at once, so no "
             "argument about the order of a group's scores applies",
-            remedy="certify the rule on fresh rows with true groups, rule.certificate(scores=…, groups=…)",
+            remedy="a report on fresh rows with true groups has limits, and so has rule.certificate(scores=…, "
+            "groups=…" + (", group_probabilities=…)" if rule.membership == "probabilities" else ")"),
         )
     record = recorded(rule)
     if record.cross_fitted:

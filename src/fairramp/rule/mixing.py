@@ -17,7 +17,8 @@ from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, total
 from fairramp.data.probable import GroupProbabilities
-from fairramp.errors import InputError
+from fairramp.data.sample import Sample
+from fairramp.errors import InputError, warn
 
 
 class Mixing:
@@ -76,6 +77,21 @@ class Mixing:
             )
         found: GroupProbabilities = self.probable(group_probabilities)
         return found
+
+    def with_truth(self: Any, sample: Sample) -> Sample:
+        """The rows whose true group is known, for a rule that does not use it; warns about the others."""
+        known = set(map(label_key, self.groups))
+        labels = sample.groups.labels
+        blank = np.array([label in (None, "") and label_key(label) not in known for label in labels])
+        left_out = blank[sample.groups.block(0, len(sample))]
+        if sample.membership is None or not left_out.any():
+            return sample
+        if left_out.all():
+            raise InputError(
+                "has no true group in any row", argument="groups", remedy="pass rows whose true group is known"
+            )
+        warn("{n:,} rows without a true group are left out", n=int(left_out.sum()))
+        return sample.take(~left_out)
 
     def _known_ramps(self: Any, labels: Sequence[Label]) -> list[Ramp | None]:
         """The ramp of each label; None for a label that the fit did not see."""

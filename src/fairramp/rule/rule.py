@@ -284,7 +284,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
         If the rule uses group probabilities, `groups` are the true groups.
         """
         self.check_strata(strata)
-        return Sample.of_arrays(
+        sample = Sample.of_arrays(
             scores,
             groups,
             labels,
@@ -295,6 +295,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
             drop_empty=drop_empty,
             membership=self.deciding(group_probabilities),
         )
+        return sample if sample.membership is None else self.with_truth(sample)
 
     def probabilities(
         self, scores: Any, groups: Any, strata: Any = None, *, out: npt.NDArray[np.float64] | None = None

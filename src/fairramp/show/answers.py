@@ -365,7 +365,9 @@ class _Writer:
                 shift = rule.threshold_of(ramps[label_key(part)]) - rule.threshold_of(base)
                 sign = "−" if shift < 0 else "+"
                 parts.append(f"{sign} {fixed(abs(shift), rule.decimals)} ({_name(attribute)} {_name(part)})")
-            return f"In {self._named(label)}, whose threshold is {' '.join(parts)}, "
+            (ramp,) = rule.ramps_of(Codes(np.zeros(1, dtype=np.intp), 0, (label,)))[0]
+            total = fixed(rule.threshold_of(ramp), rule.decimals)
+            return f"In {self._named(label)}, whose threshold is {' '.join(parts)} = {total}, "
         return f"In {self._named(label)}, {'' if known else 'which was not in the fit rows, '}"
 
     def ruled(self, start: str, ramp: Ramp) -> _Templates:

@@ -69,7 +69,7 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
         "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}"
         if rule.membership != "probabilities"
         else f"probabilities of {', '.join(map(show_label, rule.groups))}; {_columns(columns.probabilities)}",
-        "thresholds": " ".join(rule.mixing) or None,
+        "mixing": " ".join(rule.mixing) or None,
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
         "note": " ".join(record.notes(rule.max_gap)) if record else None,

@@ -126,6 +126,8 @@ def apply(
         screen.table(
             library.decided_table(known, groups, decided=key is not None), every=every, more="with --all"
         )
+    if known.membership == "probabilities" and job.rows:
+        screen.say("\nRows and selected people are expected numbers: the sums of the group probabilities.")
     if key is None and not probability_only:
         screen.say(
             "\nNo decisions were made; the new column holds the probability of being selected. For decisions "

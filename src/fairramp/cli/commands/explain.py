@@ -49,7 +49,7 @@ def explain(
     """
     from fairramp.cli import naming
     from fairramp.core.cells import cell_columns
-    from fairramp.errors import refuse
+    from fairramp.errors import InputError, refuse
 
     screen = Screen(json=json)
     known = naming.load_rule(rule)
@@ -65,7 +65,10 @@ def explain(
         other=other,
     )
     if probable:
-        found = known.explain(score, naming.chances_of(group_probability, known.groups), stratum=stratum)
+        try:
+            found = known.explain(score, naming.chances_of(group_probability, known.groups), stratum=stratum)
+        except InputError as error:
+            raise error.renamed(group="group_probability") from None
     elif known.membership == "each":
         values = [values for _, values in naming.attributes_of(known)]
         found = known.explain(score, _label("group", group or (), values, known.columns.groups), stratum=stratum)

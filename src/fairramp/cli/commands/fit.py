@@ -156,15 +156,18 @@ def fit(
         texts.show_certificate(screen, found, certificate)
     else:
         screen.say(certificate)
-    with_truth = " (replace GROUP with the name of the column with the true group)" if probabilities else ""
+    fresh = " on rows that the rule was not fitted on" if found.mixes else ""
+    names = ["NEW_DATA"] * found.mixes + ["GROUP, the column with the true groups,"] * bool(probabilities)
+    replaced = f" (replace {' and '.join(names)})".replace(",)", ")") if names else ""
     screen.say(
-        f"\nSaved to {spoken(output)}. Next, a report for the people who must approve the rule{with_truth}:"
+        f"\nSaved to {spoken(output)}. Next, a report{fresh}, for the people who must approve the rule{replaced}:"
     )
     rows = [saved, "DATA" if data == STDIN else data]
     read = _given(delimiter=delimiter, decimal=decimal)
     truth = "GROUP" if probabilities else None
     named = _given(group=truth, label=label, positive=positive, weight=weight)
-    screen.text(typed(["report", *rows, *named, *read, "-o", "report.html"]))
+    shown = [saved, "NEW_DATA"] if found.mixes else rows
+    screen.text(typed(["report", *shown, *named, *read, "-o", "report.html"]))
     screen.say("Then the decisions (replace ID with the name of your id column):")
     screen.text(
         typed(["keygen", "key.txt"]),
