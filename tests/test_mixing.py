@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import warnings
 
 import duckdb
 import numpy as np
@@ -395,3 +396,83 @@ def test_printed_rules_say_how_thresholds_are_mixed():
     assert "by each of sex, race, one by one" in " ".join(repr(rule).split())
     assert "A person's threshold is 0.5000 plus the shifts" in repr(rule)
     assert list(rule.table()["attribute"]) == ["sex"] * 2 + ["race"] * 5
+
+
+# Unusual rows ------------------------------------------------------------------------------------
+
+
+def test_columns_that_are_almost_the_same_do_not_spoil_the_rates():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=200)
+    q = 0.5 + 1e-6 * (x - 0.5 + 0.2 * rng.normal(size=200))
+    rule = quiet_fit(x, GroupProbabilities({"a": q, "b": 1 - q}), target_rate=0.3)
+    np.testing.assert_allclose(rule.record.main.after, 0.3, atol=EXACT)
+    a = rng.uniform(size=500)
+    three = np.stack([a, 0.3 * (1 - a), 0.7 * (1 - a)], axis=1).astype(np.float32)
+    scores = np.clip(rng.beta(2, 3, 500) + 0.2 * a, 0, 1)
+    rule = quiet_fit(scores, GroupProbabilities(three, "abc"))
+    assert rule.record.gap_after <= EXACT
+
+
+def test_one_group_and_a_budget_on_a_narrow_ramp():
+    rule = quiet_fit(
+        [0.26, 0.3, 0.81], GroupProbabilities({"a": [1.0] * 3}), overall_rate=0.5, ramp_width=1e-6, cutoff=0.95
+    )
+    assert rule.record.main.after[0] == pytest.approx(0.5, abs=EXACT)
+
+
+def test_weights_of_very_different_sizes_have_effective_rows():
+    index = np.arange(400) % 2
+    weights = np.where(index > 0, 1e-170, 1.0)
+    scores = np.linspace(0, 1, 400)
+    soft_rule = quiet_fit(scores, GroupProbabilities(np.eye(2)[index], "ab"), sample_weight=weights)
+    each_rule = quiet_fit(scores, {"g": index}, combine="each", sample_weight=weights)
+    for rule in (soft_rule, each_rule):
+        assert all(0 < n <= 400 for n in rule.record.main.effective_rows)
+        assert Rule.from_json(rule.to_json()) == rule
+
+
+def test_tiny_weights_in_a_lazy_table():
+    scores, q, _ = soft(300)
+    frame = pandas.DataFrame({"p": scores, "w": 1e-310} | {f"q{k}": q[:, k] for k in range(3)})
+    named = {label: f"q{k}" for k, label in enumerate("abc")}
+    rule = fairramp.fit_frame(duckdb.from_df(frame), score="p", group_probability=named, weight="w")
+    same = quiet_fit(scores, GroupProbabilities(q, "abc"))
+    np.testing.assert_allclose(rule.thresholds, same.thresholds, atol=1e-6)
+
+
+def test_labels_are_checked_although_they_are_not_used():
+    scores, q, _ = soft(300)
+    with pytest.raises(InputError, match="labels"):
+        fairramp.fit_rule(scores, GroupProbabilities(q, "abc"), ["x"] * 300)
+    frame = pandas.DataFrame({"p": scores, "y": 2} | {f"q{k}": q[:, k] for k in range(3)})
+    named = {label: f"q{k}" for k, label in enumerate("abc")}
+    for table in (frame, duckdb.from_df(frame)):
+        with pytest.raises(InputError, match=r"labels.*must be 0 or 1"):
+            fairramp.fit_frame(table, score="p", group_probability=named, label="y")
+
+
+def test_tied_logits_are_warned_of():
+    _, q, _ = soft(300)
+    with pytest.warns(FairrampWarning, match="logits above"):
+        fairramp.fit_rule(np.r_[800.0, np.linspace(-3, 3, 299)], GroupProbabilities(q, "abc"), scale="logit")
+
+
+def test_the_wrong_number_of_attributes_is_named():
+    scores, attributes, _ = several()
+    for policy in ("error", "original"):
+        rule = quiet_fit(scores, attributes, combine="each", unseen_group=policy)
+        with pytest.raises(InputError, match=r"`groups` must have 2 columns \(sex, race\), got 1"):
+            rule.probabilities(scores, attributes["sex"])
+    twice = [pandas.Series(column, name="a") for column in attributes.values()]
+    with pytest.raises(InputError, match="Two columns of `groups` are named 'a'"):
+        fairramp.fit_rule(scores, twice, combine="each")
+
+
+@pytest.mark.parametrize("cutoff", [0.0, 1.0])
+def test_own_decisions_at_the_end_of_the_scale_are_not_called_outside(cutoff):
+    scores, q, _ = soft(300)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fairramp.fit_rule(scores.clip(0.01, 0.99), GroupProbabilities(q, "abc"), cutoff=cutoff)
+    assert not [one for one in told if "outside the range" in str(one.message)]

@@ -17,7 +17,8 @@ from fairramp.core.words import exact_points, number, percent, wrapped
 from fairramp.data.columns import Columns
 from fairramp.errors import refuse_if
 from fairramp.fit.direction import DirectionWarning, Moments, warn_means
-from fairramp.fit.fit import SMALL_GROUP, doubt
+from fairramp.fit.fit import doubt
+from fairramp.fit.settings import SMALL_GROUP
 from fairramp.fit.shortlist import Shortlist
 from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate

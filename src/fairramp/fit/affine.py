@@ -80,6 +80,7 @@ class Dual:
     levels: Floats
     rates: Floats
     passes: int
+    undetermined: int
 
 
 def solve_affine(
@@ -120,11 +121,13 @@ def solve_affine(
         )
     band, rates = problem.band, best.rates
     fixed = problem.level.rate if isinstance(problem.level, Fixed) else None
+    shifts, undetermined = search.simplest(best)
     return Dual(
-        shifts=search.simplest(best.shifts),
+        shifts=shifts,
         levels=np.array([band.level_of(rates[b]) if fixed is None else fixed for b in blocks]),
         rates=rates,
         passes=search.passes,
+        undetermined=undetermined,
     )
 
 
@@ -314,7 +317,10 @@ class _Search:
                 scaled = there.shifts * self.scale
             starting, ending = self._slopes(here, there)
             # A slope upward at the end tells how much curvature the model lacks along the step.
-            lacking = max(ending, 0.0) / float(np.sum((scaled - here.shifts * self.scale) ** 2))
+            length = float(np.sum((scaled - here.shifts * self.scale) ** 2))
+            if length == 0:
+                break
+            lacking = max(ending, 0.0) / length
             gain = here.value - there.value
             rounding = 1e-14 * (abs(here.value) + float(np.abs(shifts).max()) + 1e-3)
             hidden = max(abs(gain), -starting) <= rounding and there.residual < here.residual
@@ -461,8 +467,11 @@ class _Search:
             shifts[-1] = 0.0
         return shifts
 
-    def simplest(self, shifts: Floats) -> Floats:
-        """Of all shifts with the same feet, the smallest, with constants in the first block."""
+    def simplest(self, best: _Point) -> tuple[Floats, int]:
+        """Of all shifts with the same feet, the smallest, with constants in the first block.
+
+        Also the number of independent shifts that move no foot, beyond trading constants between blocks.
+        """
         shares, root = self.moments.shares, self.scale[:-1]
         gram = getattr(self.moments, "gram", None)
         if gram is None:
@@ -470,11 +479,19 @@ class _Search:
             middle = np.where(self.block_of == 0, (self.problem.offset - 0.5) * wide, 0.0)
             gram = self.moments.at(middle, wide).curvature * wide
             self.passes += 1
-        null = _null_space(gram, shares)
-        a = shifts[:-1] + np.where(self.block_of == 0, shifts[-1], 0.0)
-        a = a - null @ (null.T @ (a * root)) / root if null.shape[1] else a
+        undetermined = null_dimensions(gram, len(self.blocks))
+        a = best.shifts[:-1] + np.where(self.block_of == 0, best.shifts[-1], 0.0)
+        if undetermined:
+            null = _null_space(gram, shares)
+            smaller = a - null @ (null.T @ (a * root)) / root
+            # Columns that are almost the same still move feet a little: then the shifts are determined after all.
+            sums = self.moments.at(smaller, self.problem.ramp_width)
+            if np.abs(sums.selected / shares - best.rates).max() <= _GOOD:
+                a = smaller
+            else:
+                undetermined = 0
         for columns in self.blocks[1:]:
             constant = shares[columns] @ a[columns]
             a[columns] -= constant
             a[self.blocks[0]] += constant
-        return a
+        return a, undetermined

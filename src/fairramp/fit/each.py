@@ -20,7 +20,8 @@ from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp, Ramps
 from fairramp.data.columns import Columns
 from fairramp.data.rows import Rows, refined, resolved
-from fairramp.fit.affine import null_dimensions, solve_affine
+from fairramp.errors import InputError
+from fairramp.fit.affine import solve_affine
 from fairramp.fit.mixed import mixed_rule, own_decisions_hold, placed, warn_mixed
 from fairramp.fit.moments import Sums
 from fairramp.fit.problem import Problem
@@ -104,6 +105,9 @@ def fit_each(rows: Rows, settings: Settings, columns: Columns, *, weighted: bool
     """Fit a rule with equal rates by each group column, to rows in the cells of all columns."""
     problem, summary = settings.problem, rows.summarize()
     fingerprint = summary.fingerprint(*problem.ends)
+    names = columns.groups or ()
+    for name in [name for name in names if names.count(name) > 1]:
+        raise InputError("Two columns of {groups} are named {name!r}", remedy="rename one of them", name=name)
     attributes = Attributes.of(summary.labels, columns.groups)
     z, width = attributes.matrix, problem.ramp_width
     edges = np.full((1, len(z)), problem.cutoff)
@@ -146,8 +150,7 @@ def fit_each(rows: Rows, settings: Settings, columns: Columns, *, weighted: bool
         membership="each",
         base=base,
     )
-    undetermined = null_dimensions(moments.gram, len(attributes.blocks))
-    warn_mixed(settings, rule, problem, undetermined=undetermined)
+    warn_mixed(settings, rule, problem, undetermined=solved.undetermined)
     return rule
 
 
@@ -182,7 +185,7 @@ def _rates(summary: Summary, owner: Integers, n: int, ramps: Ramps, before: Floa
     rows, over, within = (_totals(seats, p.rows * part, n) for part in (1, above, inside))
     return Rates(
         rows=tuple(rows.astype(int).tolist()),
-        effective_rows=tuple(np.minimum(effective_rows(after, squares, spread), 1e300).tolist()),
+        effective_rows=tuple(np.where(squares > 0, effective_rows(after, squares, spread), rows).tolist()),
         rows_above=tuple(over.astype(int).tolist()),
         rows_inside=tuple(within.astype(int).tolist()),
         before=tuple(before.tolist()),

@@ -41,15 +41,13 @@ from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.population import kept_in_population
 from fairramp.fit.probable import check_probable, fit_probabilities
 from fairramp.fit.problem import Criterion, Fixed, Level, Problem, Solution
-from fairramp.fit.settings import Keywords, Settings
+from fairramp.fit.settings import SMALL_GROUP, Keywords, Settings
 from fairramp.fit.sgd import descend
 from fairramp.fit.solver import Solver
 from fairramp.fit.targets import by_labels
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
-#: Smaller groups cause a warning.
-SMALL_GROUP = 30
 #: The error of each group's rate of an event, given its ramps.
 Errors = Callable[[Event, Sequence[Ramp]], Floats]
 #: The criteria by name. To add one, add a module to `criteria` and a line here.
@@ -140,8 +138,8 @@ def fit_rule(
     """
     asked = Settings.of(fit_rule, settings)
     if isinstance(groups, GroupProbabilities):
-        check_probable(asked, stratified=strata is not None, labeled=labels is not None)
-        return fit_probabilities(scores, groups, asked, sample_weight=sample_weight)
+        check_probable(asked, stratified=strata is not None)
+        return fit_probabilities(scores, groups, asked, labels, sample_weight=sample_weight)
     asked.check_rows(
         labeled=labels is not None, stratified=strata is not None, weighted=sample_weight is not None
     )

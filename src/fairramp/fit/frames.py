@@ -96,8 +96,8 @@ def fit_frame(
     check_columns(table, [*columns.all, *more.values()])
     asked = Settings.of(fit_frame, settings)
     if chances is not None:
-        check_probable(asked, stratified=columns.strata is not None, labeled=label is not None)
-        return _fit_probable(table, columns, tuple(chances), asked, weight)
+        check_probable(asked, stratified=columns.strata is not None)
+        return _fit_probable(table, columns, tuple(chances), asked, more)
     asked.check_rows(
         labeled=label is not None,
         stratified=columns.strata is not None,
@@ -137,19 +137,18 @@ def fit_frame(
 
 
 def _fit_probable(
-    table: Any, columns: Columns, labels: tuple[Label, ...], settings: Settings, weight: str | None
+    table: Any, columns: Columns, labels: tuple[Label, ...], settings: Settings, more: Mapping[str, str]
 ) -> Rule:
-    """Fit a rule by group probabilities to the columns of a table."""
+    """Fit a rule by group probabilities to the columns of a table; `more` are those of labels and weights."""
     if is_lazy(table):
-        rows = LazyProbableRows(table, columns, labels, settings.meaning, weight)
-        rule = fit_probable(rows, settings, columns, weight is not None)
+        rows = LazyProbableRows(table, columns, labels, settings.meaning, more)
+        rule = fit_probable(rows, settings, columns, "weight" in more)
         warn_saturated(settings.meaning, rows.saturated, rows.n_rows)
         return rule
     assert columns.score is not None
     read = reader(table, columns.all)
     named = zip(labels, columns.probabilities or (), strict=True)
     groups = GroupProbabilities({label: read(name) for label, name in named})
-    weights = None if weight is None else reader(table, [weight])(weight)
-    return replace(
-        fit_probabilities(read(columns.score), groups, settings, sample_weight=weights), columns=columns
-    )
+    truth, weights = (more.get(role) and reader(table, [more[role]])(more[role]) for role in ("label", "weight"))
+    rule = fit_probabilities(read(columns.score), groups, settings, truth, sample_weight=weights)
+    return replace(rule, columns=columns)

@@ -20,12 +20,9 @@ from fairramp.core.words import NOTHING, fixed
 from fairramp.data.columns import Columns
 from fairramp.errors import warn
 from fairramp.fit.problem import Problem
-from fairramp.fit.settings import Settings
+from fairramp.fit.settings import SMALL_GROUP, Settings
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
-
-#: Groups with fewer rows, or fewer expected ones, cause a warning.
-SMALL_GROUP = 30
 
 
 def own_decisions_hold(settings: Settings, problem: Problem, rates: Floats, parts: Integers | None) -> bool:
@@ -122,7 +119,7 @@ def warn_mixed(
         outside = [
             (show_label(label), ramp)
             for label, ramp in zip(rule.groups, rule.ramps, strict=True)
-            if ramp.foot >= highest or ramp.foot + ramp.width <= lowest
+            if ramp.width > 0 and (ramp.foot >= highest or ramp.foot + ramp.width <= lowest)
         ]
         for name, ramp in outside[:5]:
             warn(

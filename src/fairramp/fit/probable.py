@@ -22,13 +22,14 @@ from fairramp.core.ramps import Ramp, chances
 from fairramp.core.scales import Scale
 from fairramp.data.arrays import as_scores, as_weights
 from fairramp.data.columns import Columns
-from fairramp.data.groups import name_of
+from fairramp.data.groups import Codes, name_of
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
-from fairramp.data.sample import scaling
+from fairramp.data.sample import Sample, scaling, warn_saturated
 from fairramp.errors import InputError, UnsupportedError
-from fairramp.fit.affine import null_dimensions, solve_affine
+from fairramp.fit.affine import solve_affine
 from fairramp.fit.affine_arrays import ArrayMoments
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.mixed import mixed_rule, own_decisions_hold, placed, warn_mixed
 from fairramp.fit.moments import Moments
 from fairramp.fit.problem import Problem
@@ -129,7 +130,7 @@ class ArrayProbableRows:
         return total
 
 
-def check_probable(settings: Settings, *, stratified: bool, labeled: bool) -> None:
+def check_probable(settings: Settings, *, stratified: bool) -> None:
     """Raise if the settings or the rows do not work with group probabilities."""
     if stratified:
         raise UnsupportedError("Group probabilities do not support {strata}", remedy="remove one of the two")
@@ -146,11 +147,16 @@ def check_probable(settings: Settings, *, stratified: bool, labeled: bool) -> No
 
 
 def fit_probabilities(
-    scores: Any, groups: GroupProbabilities, settings: Settings, *, sample_weight: Any = None
+    scores: Any, groups: GroupProbabilities, settings: Settings, labels: Any = None, *, sample_weight: Any = None
 ) -> Rule:
-    """Fit a rule to arrays."""
+    """Fit a rule to arrays; labels are only checked, and compared with the direction of the scores."""
     column: Array = as_scores(scores)
     check_length("groups", len(groups), len(column))
+    if labels is not None:
+        everyone = Codes(np.zeros(len(column), dtype=np.intp), 0, (None,))
+        warn_direction(
+            Sample.of_arrays(scores, everyone, labels, scale=settings.meaning, sample_weight=sample_weight)
+        )
     weights = None if sample_weight is None else as_weights(sample_weight, len(column))
     positions = positions_of(column, settings.meaning, groups)
     if weights is not None:
@@ -158,6 +164,7 @@ def fit_probabilities(
         if not counts.all():
             positions, groups, weights = positions[counts], groups.take(counts), weights[counts]
         weights = np.ldexp(weights, scaling(float(weights.max()), float(weights.min())))
+    warn_saturated(settings.meaning, int(settings.meaning.crowded(column).sum()), len(column))
     columns = Columns(score=name_of(scores))
     return fit_probable(ArrayProbableRows(positions, groups, weights), settings, columns, weights is not None)
 
@@ -177,13 +184,13 @@ def fit_probable(rows: ProbableRows, settings: Settings, columns: Columns, weigh
             remedy="leave its column out",
             group=show_label(rows.labels[k]),
         )
-    block = slice(0, len(rows.labels))
+    block, undetermined = slice(0, len(rows.labels)), 0
     if own_decisions_hold(settings, problem, rows.own_rates(problem), None):
         ramps = [Ramp(problem.cutoff, 0.0, 1.0)] * len(rows.labels)
         found = rows.sums(np.zeros(len(rows.labels)), 0.0, problem)
     else:
-        shifts = solve_affine(moments, [block], problem).shifts
-        ramps = placed(problem, shifts)
+        solved = solve_affine(moments, [block], problem)
+        ramps, undetermined = placed(problem, solved.shifts), solved.undetermined
         # The shifts as stored, so that the record is about the rule.
         stored = np.array([ramp.foot for ramp in ramps]) - problem.own_foot
         found = rows.sums(stored, problem.ramp_width, problem)
@@ -201,7 +208,6 @@ def fit_probable(rows: ProbableRows, settings: Settings, columns: Columns, weigh
         weighted=weighted,
         membership="probabilities",
     )
-    undetermined = null_dimensions(moments.gram, 1)  # type: ignore[attr-defined]  # all of ours have it
     warn_mixed(settings, rule, problem, undetermined=undetermined, expected=True)
     return rule
 
@@ -210,8 +216,11 @@ def _rates(found: dict[str, Floats]) -> Rates:
     """The rates of each group for the record; numbers of rows are expected ones, rounded."""
     v = found["v"]
     after = np.clip(found["vh"] / v, 0.0, 1.0)
-    spread = (found["vvhh"] - 2 * after * found["vvh"] + after**2 * found["vv"]) / v**2
-    effective = effective_rows(after, found["vv"] / v**2, np.maximum(spread, 0.0))
+    spread = (found["vvhh"] - 2 * after * found["vvh"] + after**2 * found["vv"]) / v / v
+    squares = found["vv"] / v / v
+    effective = np.where(  # squares of tiny weights underflow
+        squares > 0, effective_rows(after, squares, np.maximum(spread, 0.0)), found["rows"]
+    )
     rows, above, inside = (np.rint(found[name]).astype(int) for name in ("rows", "above", "inside"))
     above = np.minimum(above, rows)
     inside = np.minimum(inside, rows - above)
@@ -229,5 +238,6 @@ def _rates(found: dict[str, Floats]) -> Rates:
 def probable_fingerprint(rows: ProbableRows, problem: Problem, found: dict[str, Floats] | None = None) -> str:
     """SHA-256 of the number of rows and of rounded sums, which do not depend on the order of the rows."""
     known = rows.sums(np.zeros(len(rows.labels)), 0.0, problem) if found is None else found
-    sums = {name: [round(value, 3) for value in known[name].tolist()] for name in ("rows", "vo", "vx")}
+    # Sums in another order differ after about 12 digits.
+    sums = {name: [f"{value:.8g}" for value in known[name].tolist()] for name in ("rows", "vo", "vx")}
     return hashlib.sha256(json.dumps([list(rows.labels), rows.n_rows, sums]).encode()).hexdigest()

@@ -24,17 +24,21 @@ from fairramp.fit.problem import Problem
 class LazyProbableRows:
     """Rows of a lazy table, of which only sums are loaded."""
 
-    def __init__(self, table: Any, columns: Columns, labels: tuple[Label, ...], scale: Scale, weight: str | None):
+    def __init__(
+        self, table: Any, columns: Columns, labels: tuple[Label, ...], scale: Scale, more: Mapping[str, str]
+    ):
         self.labels = labels
         self._q = [nw.col(f"q{k}") for k in range(len(labels))]
-        lazy = LazyTable(table, columns, weight=weight)
+        weight = more.get("weight")
+        lazy = LazyTable(table, columns, weight=weight, label=more.get("label"))
         profile = Profile.of(lazy, scale)
         self.n_rows, self.saturated = int(profile.rows.sum()), profile.saturated
         self._lazy, self._weighted = lazy, weight is not None
         rows = lazy.rows.filter(nw.col("w") > 0) if profile.has_zeros else lazy.rows
         if weight is not None:
             shift = scaling(profile.largest_weight, profile.smallest_weight)
-            rows = rows.with_columns(w=nw.col("w") * float(np.ldexp(1.0, shift)))
+            for part in (shift // 2, shift - shift // 2):  # one factor may overflow
+                rows = rows.with_columns(w=nw.col("w") * float(np.ldexp(1.0, part)))
         self._rows = rows.with_columns(p=position_of(scale))
 
     def moments(self, problem: Problem) -> "_LazyMoments":

@@ -20,6 +20,8 @@ from fairramp.rule.file import OPTIONS
 
 #: Target rates that are requested by name.
 TARGETS = ("optimal", "accuracy", "balanced_accuracy", "base_rate")
+#: Groups with fewer rows, or fewer expected ones, cause a warning.
+SMALL_GROUP = 30
 #: What several group columns mean.
 COMBINATIONS = ("intersections", "each")
 #: How groups with few rows are treated.

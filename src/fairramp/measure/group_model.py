@@ -26,7 +26,7 @@ from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.sample import Sample
 from fairramp.errors import warn
-from fairramp.fit.mixed import SMALL_GROUP
+from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.calibration import calibration_errors
 
 #: Calibration errors above this are poor.

@@ -10,7 +10,7 @@ from fairramp.core.labels import show_label
 from fairramp.core.table import one_line, with_rows
 from fairramp.core.words import percentage, plain
 from fairramp.errors import FairrampError
-from fairramp.fit.fit import SMALL_GROUP
+from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, certify
 from fairramp.rule.rule import Rule
 from fairramp.rule.shown import placed

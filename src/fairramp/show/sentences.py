@@ -9,7 +9,7 @@ from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label, show_label
 from fairramp.core.table import with_rows
 from fairramp.errors import FairrampError
-from fairramp.fit.fit import SMALL_GROUP
+from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, Spelling
 from fairramp.measure.comparison import comparison as compare
 from fairramp.measure.drift import Check

@@ -25,7 +25,7 @@ from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label, label_of, label_parts, show_label
 from fairramp.core.ramps import Ramp
 from fairramp.errors import FairrampWarning, InputError
-from fairramp.fit.fit import SMALL_GROUP
+from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.audit import audit
 from fairramp.measure.certificate import Certificate, certify
 from fairramp.measure.fresh import certify_on

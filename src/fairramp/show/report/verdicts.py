@@ -30,7 +30,7 @@ from fairramp.core.words import (
     upward_points,
     with_interval,
 )
-from fairramp.fit.fit import SMALL_GROUP
+from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, certify
 from fairramp.measure.rates import Selection
 from fairramp.measure.verdict import Verdict, verdict_on, verdict_on_ratio, worst
