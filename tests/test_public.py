@@ -107,6 +107,7 @@ def test_every_public_name_has_an_example(name):
 PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} | {
     *(f"GroupProbabilities.{name}" for name in ("mix", "ordered", "take")),
     "Rule.chances",
+    "Rule.check_attributes",
     "Rule.deciding",
     "Rule.encode",
     "Rule.filling",
@@ -114,6 +115,7 @@ PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} 
     "Rule.probable",
     "Rule.ramps_of",
     "Rule.sample",
+    "Rule.with_truth",
 }
 SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
 SUBMODULES = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")

@@ -321,14 +321,14 @@ class _Search:
             if length == 0:
                 break
             lacking = max(ending, 0.0) / length
+            if there.residual >= here.residual and here.residual <= max(_GOOD, tolerance):
+                break  # as good as rounding allows
             gain = here.value - there.value
             rounding = 1e-14 * (abs(here.value) + float(np.abs(shifts).max()) + 1e-3)
             hidden = max(abs(gain), -starting) <= rounding and there.residual < here.residual
             if not feasible or ending <= 0 or gain >= -0.1 * starting or hidden:
                 kappa = kappa / 3 if ending <= 0 else (term + lacking) / here.residual
                 here, feasible, refused = there, True, 0
-            elif here.residual <= max(_GOOD, tolerance):
-                break
             else:
                 kappa, refused = max(4 * term, term + lacking) / here.residual, refused + 1
         return here, pattern

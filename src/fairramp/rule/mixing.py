@@ -93,6 +93,17 @@ class Mixing:
         warn("{n:,} rows without a true group are left out", n=int(left_out.sum()))
         return sample.take(~left_out)
 
+    def check_attributes(self: Any, labels: Sequence[Label]) -> None:
+        """Raise if labels do not have one value of each attribute."""
+        for found in {len(label_parts(label)) for label in labels} - {len(self.attributes)}:
+            raise InputError(
+                "must have {n} columns ({names}), got {found}",
+                argument="groups",
+                n=len(self.attributes),
+                names=", ".join(name for name, _ in self.attributes),
+                found=found,
+            )
+
     def _known_ramps(self: Any, labels: Sequence[Label]) -> list[Ramp | None]:
         """The ramp of each label; None for a label that the fit did not see."""
         if self.membership != "each":

@@ -295,15 +295,8 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
             drop_empty=drop_empty,
             membership=self.deciding(group_probabilities),
         )
-        coded = isinstance(groups, Codes)
-        if self.membership == "each" and not coded and sample.groups.n_columns != len(self.attributes):
-            raise InputError(
-                "must have {n} columns ({names}), got {found}",
-                argument="groups",
-                n=len(self.attributes),
-                names=", ".join(name for name, _ in self.attributes),
-                found=sample.groups.n_columns,
-            )
+        if self.membership == "each":
+            self.check_attributes(sample.groups.labels)
         return sample if sample.membership is None else self.with_truth(sample)
 
     def probabilities(
