@@ -476,3 +476,14 @@ def test_own_decisions_at_the_end_of_the_scale_are_not_called_outside(cutoff):
         warnings.simplefilter("always")
         fairramp.fit_rule(scores.clip(0.01, 0.99), GroupProbabilities(q, "abc"), cutoff=cutoff)
     assert not [one for one in told if "outside the range" in str(one.message)]
+
+
+def test_rates_that_rounding_moves_out_of_the_limit_are_warned_of():
+    rng = np.random.default_rng(642)
+    q = 0.25 + 1e-4 * rng.normal(size=(2, 4))
+    mixture = GroupProbabilities(q / q.sum(axis=1, keepdims=True), "abcd")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rule = fairramp.fit_rule([0.2, 0.8], mixture, target_rate=0.3, ramp_width=1e-6, cutoff=0.1)
+    off = np.abs(np.array(rule.record.main.after) - 0.3).max()
+    assert (off > 1e-9) == any("Rates miss the limit" in str(one.message) for one in told)

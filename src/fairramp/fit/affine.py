@@ -16,14 +16,11 @@ for the right shifts a_k = s_k/π_k, plus ν for everybody if there is a budget 
 
 with ξ′(v) = clip(v/γ, 0, 1). If the level u_b is free, its terms vanish and Σ_k (λ_k hi′ − μ_k lo′) = 0 in the
 block instead. At the optimum
-
     s_k > 0  →  r_k = hi(u_b)        s_k < 0  →  r_k = lo(u_b)        s_k = 0  →  r_k in between.
 
 The largest violation of these conditions, in units of rates, is the *residual*. Newton's method with a Levenberg
 term brings it to rounding error: each step minimizes a quadratic model of the first sum plus the exact
 piecewise linear rest. Unknowns are scaled to v_k = √π_k · a_k, so that small groups converge like large ones.
-
-The data are only seen through `Moments`, whose sums over all rows ("a pass") any engine can compute.
 """
 
 from collections.abc import Sequence
@@ -74,6 +71,10 @@ class Dual:
     passes : int
         Number of points at which the sums were taken, over all rows or, in memory, over those near a ramp; points
         for coarser samples do not count.
+    undetermined : int
+        Number of independent shifts that move no foot, beyond trading constants between blocks.
+    residual : float
+        How far rates are from the band; above 1e-9 only if feet are so large that rounding errors matter.
     """
 
     shifts: Floats
@@ -81,6 +82,7 @@ class Dual:
     rates: Floats
     passes: int
     undetermined: int
+    residual: float
 
 
 def solve_affine(
@@ -128,6 +130,7 @@ def solve_affine(
         rates=rates,
         passes=search.passes,
         undetermined=undetermined,
+        residual=best.residual,
     )
 
 

@@ -150,7 +150,7 @@ def fit_each(rows: Rows, settings: Settings, columns: Columns, *, weighted: bool
         membership="each",
         base=base,
     )
-    warn_mixed(settings, rule, problem, undetermined=solved.undetermined)
+    warn_mixed(settings, rule, problem, solved if base.width else None)
     return rule
 
 

@@ -19,10 +19,14 @@ from fairramp.core.table import with_rows
 from fairramp.core.words import NOTHING, fixed
 from fairramp.data.columns import Columns
 from fairramp.errors import warn
+from fairramp.fit.affine import Dual
 from fairramp.fit.problem import Problem
 from fairramp.fit.settings import SMALL_GROUP, Settings
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
+
+#: A larger distance of rates from the limit, which only rounding can cause, is told.
+LARGEST_MISS = 1e-9
 
 
 def own_decisions_hold(settings: Settings, problem: Problem, rates: Floats, parts: Integers | None) -> bool:
@@ -86,9 +90,12 @@ def mixed_rule(
 
 
 def warn_mixed(
-    settings: Settings, rule: Rule, problem: Problem, *, undetermined: int, expected: bool = False
+    settings: Settings, rule: Rule, problem: Problem, solved: Dual | None, *, expected: bool = False
 ) -> None:
-    """Warn about small groups, columns that are not independent, and thresholds that select nobody."""
+    """Warn about small groups, columns that are not independent, and thresholds that select nobody.
+
+    `solved` is the solution, unless own decisions are kept.
+    """
     assert rule.record is not None
     rates = rule.record.main
     named = list(zip(rule.groups, rates.rows, strict=True))
@@ -103,7 +110,14 @@ def warn_mixed(
             what="expected rows" if expected else "rows",
             small=with_rows(small, form="{} ({})"),
         )
-    if undetermined:
+    miss = max(solved.residual, np.abs(np.array(rates.after) - solved.rates).max()) if solved else 0.0
+    if miss > LARGEST_MISS:
+        warn(
+            "Rates miss the limit by {miss:.1g}: the thresholds are so far from the scores that rounding "
+            "matters. Use a wider ramp, or fewer groups",
+            miss=miss,
+        )
+    if solved and solved.undetermined:
         why = (
             "some columns of the group probabilities are mixtures of others"
             if expected

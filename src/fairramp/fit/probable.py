@@ -184,13 +184,13 @@ def fit_probable(rows: ProbableRows, settings: Settings, columns: Columns, weigh
             remedy="leave its column out",
             group=show_label(rows.labels[k]),
         )
-    block, undetermined = slice(0, len(rows.labels)), 0
+    block, solved = slice(0, len(rows.labels)), None
     if own_decisions_hold(settings, problem, rows.own_rates(problem), None):
         ramps = [Ramp(problem.cutoff, 0.0, 1.0)] * len(rows.labels)
         found = rows.sums(np.zeros(len(rows.labels)), 0.0, problem)
     else:
         solved = solve_affine(moments, [block], problem)
-        ramps, undetermined = placed(problem, solved.shifts), solved.undetermined
+        ramps = placed(problem, solved.shifts)
         # The shifts as stored, so that the record is about the rule.
         stored = np.array([ramp.foot for ramp in ramps]) - problem.own_foot
         found = rows.sums(stored, problem.ramp_width, problem)
@@ -208,7 +208,7 @@ def fit_probable(rows: ProbableRows, settings: Settings, columns: Columns, weigh
         weighted=weighted,
         membership="probabilities",
     )
-    warn_mixed(settings, rule, problem, undetermined=undetermined, expected=True)
+    warn_mixed(settings, rule, problem, solved, expected=True)
     return rule
 
 
