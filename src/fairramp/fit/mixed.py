@@ -25,7 +25,7 @@ from fairramp.fit.settings import SMALL_GROUP, Settings
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
-#: A larger distance of rates from the limit, which only rounding can cause, is told.
+#: A larger distance of rates from the limit, which only rounding can cause, causes a warning.
 LARGEST_MISS = 1e-9
 
 
