@@ -107,16 +107,18 @@ class ArrayProbableRows:
         def piece(start: int, stop: int) -> Floats:
             q, x = self.probabilities.values[:, start:stop], self.positions[start:stop]
             h = chances(x, own_foot + self.probabilities.mix(shifts, start, stop), width, 1.0)
-            factors = np.empty((6, len(x)))
-            values: tuple[Any, ...] = (1.0, x >= problem.cutoff, h, x, h >= 1, h * h)
+            factors = np.empty((7, len(x)))
+            values: tuple[Any, ...] = ((h > 0) & (h < 1), h >= 1, x >= problem.cutoff, x, 1.0, h, h * h)
             for i, value in enumerate(values):
                 factors[i] = value
-            plain = weighted = q @ factors[[0, 1, 2, 3, 4]].T
-            squares, some = (q * q) @ factors[[0, 2, 5]].T, q @ ((h > 0) & (h < 1)).astype(np.float64)
+            plain, squares = q @ factors[:6].T, (q * q) @ factors[4:].T
+            inside, above, vo, vx, rows, vh = plain.T
+            v = rows
             if self.weights is not None:
                 w = self.weights[start:stop]
-                weighted, squares = q @ (factors[:4] * w).T, (q * q) @ (factors[[0, 2, 5]] * (w * w)).T
-            return np.column_stack([plain[:, 0], weighted[:, :4], squares, plain[:, 4], some])
+                vo, vx, v, vh = (q @ (factors[2:6] * w).T).T
+                squares = (q * q) @ (factors[4:] * (w * w)).T
+            return np.stack([rows, v, vo, vh, vx, *squares.T, above, inside], axis=1)
 
         return dict(zip(SUMS, self._summed(piece).T, strict=True))
 
