@@ -93,7 +93,7 @@ def refused(combination: Combination) -> str | None:
     try:
         settings = Settings(**given)
         if probable:
-            check_probable(settings, stratified=strata, labeled=True)
+            check_probable(settings, stratified=strata)
         else:
             settings.check_rows(labeled=True, stratified=strata, weighted=weights)
     except fairramp.UnsupportedError as error:

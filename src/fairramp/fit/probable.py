@@ -38,7 +38,7 @@ from fairramp.rule.record import Rates
 from fairramp.rule.rule import Rule
 
 #: Rows per piece of a pass.
-_PIECE = 1 << 13
+_PIECE = 1 << 15
 #: What is summed over the rows of each group, for the record, with v = w q.
 SUMS = ("rows", "v", "vo", "vh", "vx", "vv", "vvh", "vvhh", "above", "inside")
 
