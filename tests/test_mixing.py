@@ -7,11 +7,10 @@ import warnings
 import duckdb
 import numpy as np
 import pandas
-import polars
-import pyarrow
 import pytest
 
 import fairramp
+from engines import ENGINES, table
 from fairramp import GroupProbabilities, Ramp, Rule
 from fairramp.errors import FairrampWarning, InputError, UnseenGroupError, UnsupportedError
 from samples import quiet_fit
@@ -237,39 +236,26 @@ def test_every_scale_and_direction(scale, higher_is_better):
     assert max(np.ptp(values_rates(chances, column)) for column in attributes.values()) <= EXACT
 
 
-def tables(frame):
-    import dask.dataframe
-
-    return {
-        "pandas": frame,
-        "polars": polars.from_pandas(frame),
-        "arrow": pyarrow.Table.from_pandas(frame),
-        "lazy polars": polars.from_pandas(frame).lazy(),
-        "duckdb": duckdb.from_df(frame),
-        "dask": dask.dataframe.from_pandas(frame, npartitions=3),
-    }
-
-
-@pytest.mark.parametrize("engine", ["pandas", "polars", "arrow", "lazy polars", "duckdb", "dask"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_every_table_gives_the_rule_of_the_arrays(engine, weight):
     scores, q, w = soft()
     w[:10] = 0
-    frame = pandas.DataFrame({"p": scores, "w": w} | {f"q {k}": q[:, k] for k in range(3)})
+    frame = {"p": scores, "w": w} | {f"q {k}": q[:, k] for k in range(3)}
     named = {label: f"q {k}" for k, label in enumerate("abc")}
     settings = {"max_gap": 0.01, "sample_weight": w if weight else None}
     same = quiet_fit(scores, GroupProbabilities(q, "abc"), **settings)
     rule = fairramp.fit_frame(
-        tables(frame)[engine], score="p", group_probability=named, weight=weight, max_gap=0.01
+        table(engine, frame), score="p", group_probability=named, weight=weight, max_gap=0.01
     )
     np.testing.assert_allclose(rule.thresholds, same.thresholds, atol=EXACT)
     assert rule.record.fingerprint == same.record.fingerprint
     assert rule.columns.probabilities == ("q 0", "q 1", "q 2")
     scores, attributes, w = several()
-    frame = pandas.DataFrame({"p": scores, "w": w, **attributes})
+    frame = {"p": scores, "w": w, **attributes}
     same = quiet_fit(scores, attributes, combine="each", max_gap=0.01, sample_weight=w if weight else None)
     rule = fairramp.fit_frame(
-        tables(frame)[engine], score="p", group=["sex", "race"], combine="each", weight=weight, max_gap=0.01
+        table(engine, frame), score="p", group=["sex", "race"], combine="each", weight=weight, max_gap=0.01
     )
     assert rule.groups == same.groups
     chances = [one.probabilities(scores, attributes) for one in (rule, same)]
@@ -447,9 +433,9 @@ def test_labels_are_checked_although_they_are_not_used():
         fairramp.fit_rule(scores, GroupProbabilities(q, "abc"), ["x"] * 300)
     frame = pandas.DataFrame({"p": scores, "y": 2} | {f"q{k}": q[:, k] for k in range(3)})
     named = {label: f"q{k}" for k, label in enumerate("abc")}
-    for table in (frame, duckdb.from_df(frame)):
+    for rows in (frame, duckdb.from_df(frame)):
         with pytest.raises(InputError, match=r"labels.*must be 0 or 1"):
-            fairramp.fit_frame(table, score="p", group_probability=named, label="y")
+            fairramp.fit_frame(rows, score="p", group_probability=named, label="y")
 
 
 def test_tied_logits_are_warned_of():
