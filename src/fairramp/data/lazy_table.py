@@ -240,14 +240,14 @@ def _refuse_scores(table: LazyTable, scale: Scale, sound: Any) -> None:
     if null > 0:
         raise _bad_rows("scores", "must be finite numbers, got null", null)
     if nan > 0:
-        raise refusal(scale, float("nan"), in_rows(nan))
-    raise refusal(scale, low if low < scale.score_range[0] or np.isinf(low) else high, in_rows(n))
+        raise refusal(scale, float("nan"), _in_rows(nan))
+    raise refusal(scale, low if low < scale.score_range[0] or np.isinf(low) else high, _in_rows(n))
 
 
 def _bad_rows(argument: str, rule: str, n: float, remedy: str | None = None) -> InputError:
-    return InputError(rule + " in {where}", argument=argument, remedy=remedy, where=in_rows(n))
+    return InputError(rule + " in {where}", argument=argument, remedy=remedy, where=_in_rows(n))
 
 
-def in_rows(n: float) -> str:
+def _in_rows(n: float) -> str:
     """A number of rows, in words."""
     return f"{int(n):,} row{'s' if n > 1 else ''}"

@@ -52,7 +52,6 @@ class GroupProbabilities:
 
     labels: tuple[Label, ...]
     values: Floats
-    names: tuple[str, ...] | None
 
     def __init__(self, probabilities: Any, labels: Sequence[Any] | None = None) -> None:
         columns, found = _columns(probabilities, labels)
@@ -65,7 +64,6 @@ class GroupProbabilities:
             check_length("group_probabilities", len(column), len(read[0]))
         self.labels = tuple(found[i] for i in order)
         self.values = np.ascontiguousarray(np.stack(read))
-        self.names = None
         self._check()
 
     def _check(self) -> None:
@@ -96,7 +94,7 @@ class GroupProbabilities:
     def _made(cls, labels: tuple[Label, ...], values: Floats) -> "GroupProbabilities":
         """Without checks, for values that were checked before."""
         made = cls.__new__(cls)
-        made.labels, made.values, made.names = labels, values, None
+        made.labels, made.values = labels, values
         return made
 
     def __len__(self) -> int:
