@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UnseenGroupError,
         UnsupportedError,
     )
+    from fairramp.fit.classes import fit_class_rule
     from fairramp.fit.fit import fit_rule
     from fairramp.fit.frames import fit_frame
     from fairramp.fit.sgd import SGD
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from fairramp.measure.monitor import Monitor
     from fairramp.measure.rates import GroupRates, Selection
     from fairramp.measure.tune import Tuned, tune
+    from fairramp.rule.class_record import ClassRecord
+    from fairramp.rule.class_rule import ClassRule
     from fairramp.rule.draws import draws
     from fairramp.rule.limits import Bound
     from fairramp.rule.record import Asked, FitRecord, Rates
@@ -59,6 +62,8 @@ __all__ = [
     "Bound",
     "Certificate",
     "Check",
+    "ClassRecord",
+    "ClassRule",
     "Columns",
     "FairrampError",
     "FairrampWarning",
@@ -92,6 +97,7 @@ __all__ = [
     "bounds",
     "datasets",
     "draws",
+    "fit_class_rule",
     "fit_frame",
     "fit_rule",
     "fit_summary",
@@ -127,6 +133,7 @@ _HOMES = {
             "UnsupportedError",
         ),
         "fit.summary": ("fit_summary",),
+        "fit.classes": ("fit_class_rule",),
         "fit.fit": ("fit_rule",),
         "fit.frames": ("fit_frame",),
         "fit.sgd": ("SGD",),
@@ -143,6 +150,8 @@ _HOMES = {
         "measure.monitor": ("Monitor",),
         "measure.rates": ("GroupRates", "Selection"),
         "measure.tune": ("Tuned", "tune"),
+        "rule.class_record": ("ClassRecord",),
+        "rule.class_rule": ("ClassRule",),
         "rule.draws": ("draws",),
         "rule.limits": ("Bound",),
         "rule.record": ("Asked", "FitRecord", "Rates"),

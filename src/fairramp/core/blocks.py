@@ -8,7 +8,7 @@ rows.
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 #: Rows per block: 2 MB of float64. Shorter blocks stay in faster cache but make threads wait for each other more
@@ -18,6 +18,7 @@ BLOCK = 1 << 18
 #: Looked up once, because it takes as long as starting a thread.
 CORES = os.cpu_count() or 1
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -27,21 +28,25 @@ def map_blocks(work: Callable[[int, int], Result], n_rows: int, size: int = 0) -
     If blocks fail, the exception of the first one, in row order, is raised.
     """
     size = max(size, BLOCK)
-    starts = range(0, n_rows, size)
+    return map_all(lambda start: work(start, min(start + size, n_rows)), range(0, n_rows, size))
+
+
+def map_all(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return the results of ``work(item)``, in order; if several fail, the exception of the first is raised."""
     results: dict[int, Result] = {}
     failures: dict[int, BaseException] = {}
-    queue = iter(starts)  # next() is atomic under the interpreter lock
+    queue = iter(enumerate(items))  # next() is atomic under the interpreter lock
 
     def run() -> None:
-        for start in queue:
+        for i, item in queue:
             if failures:
                 break
             try:
-                results[start] = work(start, min(start + size, n_rows))
+                results[i] = work(item)
             except BaseException as failure:
-                failures[start] = failure
+                failures[i] = failure
 
-    helpers = [threading.Thread(target=run) for _ in range(min(CORES, len(starts)) - 1)]
+    helpers = [threading.Thread(target=run) for _ in range(min(CORES, len(items)) - 1)]
     for helper in helpers:
         helper.start()
     run()
@@ -49,4 +54,4 @@ def map_blocks(work: Callable[[int, int], Result], n_rows: int, size: int = 0) -
         helper.join()
     if failures:
         raise failures[min(failures)]
-    return [results[start] for start in starts]
+    return [results[i] for i in range(len(items))]

@@ -22,13 +22,15 @@ class Columns:
         Column of the row ids.
     probabilities : tuple of str, or None
         Columns of the group probabilities, in the order of the rule's groups; `groups` is then None.
+    class_scores : tuple of str, or None
+        Columns of the classes' scores, in the order of the rule's classes; `score` is then None.
 
     Examples
     --------
     >>> import fairramp
     >>> data = fairramp.datasets.load_adult_scores()
     >>> fairramp.fit_rule(data.score, {"sex": data.sex}).columns
-    Columns(score=None, groups=('sex',), strata=None, id=None, probabilities=None)
+    Columns(score=None, groups=('sex',), strata=None, id=None, probabilities=None, class_scores=None)
     """
 
     score: str | None = None
@@ -36,6 +38,7 @@ class Columns:
     strata: tuple[str, ...] | None = None
     id: str | None = None
     probabilities: tuple[str, ...] | None = None
+    class_scores: tuple[str, ...] | None = None
 
     def given(self, score: Any = None, group: Any = None, strata: Any = None, id: Any = None) -> "Columns":
         """A copy with the given names replaced, after checking them."""
@@ -45,12 +48,18 @@ class Columns:
             self.strata if strata is None else column_names("strata", strata),
             None if id is None else column_name("id", id),  # a rule stores no id column
             self.probabilities,
+            self.class_scores,
         )
+
+    def with_classes(self, names: Mapping[Label, str]) -> "Columns":
+        """A copy with the columns of the classes' scores."""
+        return replace(self, class_scores=tuple(names.values()))
 
     @property
     def all(self) -> tuple[str, ...]:
         """All names that are set."""
-        ends = ((self.score,), self.groups or (), self.strata or (), (self.id,), self.probabilities or ())
+        scores = self.class_scores or (self.score,)
+        ends = (scores, self.groups or (), self.strata or (), (self.id,), self.probabilities or ())
         return tuple(name for names in ends for name in names if name is not None)
 
     @property
@@ -72,6 +81,7 @@ class Columns:
             strata=self.strata and tuple(names[name] for name in self.strata),
             id=None if self.id is None else names[self.id],
             probabilities=self.probabilities and tuple(names[name] for name in self.probabilities),
+            class_scores=self.class_scores and tuple(names[name] for name in self.class_scores),
         )
 
 
@@ -100,23 +110,39 @@ def column_names(role: str, names: Any) -> tuple[str, ...]:
 
 def probability_columns(given: Any, groups: Sequence[Label] | None = None) -> dict[Label, str]:
     """Check the columns of group probabilities, by group; all groups of a rule, in its order, if it is known."""
+    found = _columns_by_label(given, "group_probability", "groups", {"F": "p_f", "M": "p_m"}, groups)
+    return {label: found[label] for label in (sorted(found, key=label_key) if groups is None else groups)}
+
+
+def class_score_columns(given: Any, classes: Sequence[Label] | None = None) -> dict[Label, str]:
+    """Check the columns of the classes' scores, by class; all classes of a rule, in its order, if it is known."""
+    found = _columns_by_label(given, "class_score", "classes", {"low": "p_low", "high": "p_high"}, classes)
+    return {label: found[label] for label in (found if classes is None else classes)}
+
+
+def _columns_by_label(
+    given: Any, role: str, what: str, example: Mapping[str, str], wanted: Sequence[Label] | None
+) -> dict[Label, str]:
+    """Check column names by label; all labels of a rule, if they are known."""
     if not isinstance(given, Mapping) or not given:
         raise InputError(
-            "must be a dict of groups and the columns of their probabilities, such as {{'F': 'p_f', 'M': 'p_m'}}",
-            argument="group_probability",
+            "must be a dict of {what} and the columns of their probabilities, such as {example}",
+            argument=role,
             got=given,
+            what=what,
+            example=dict(example),
         )
-    found = {canonical_label(label): column_name("group_probability", name) for label, name in given.items()}
-    column_names("group_probability", list(found.values()))
-    wanted = sorted(found, key=label_key) if groups is None else list(groups)
-    if set(map(label_key, found)) != set(map(label_key, wanted)):
+    found = {canonical_label(label): column_name(role, name) for label, name in given.items()}
+    column_names(role, list(found.values()))
+    if wanted is not None and set(map(label_key, found)) != set(map(label_key, wanted)):
         raise InputError(
-            "must name the columns of the rule's groups {wanted}, got {found}",
-            argument="group_probability",
-            wanted=wanted,
+            "must name the columns of the rule's {what} {wanted}, got {found}",
+            argument=role,
+            what=what,
+            wanted=list(wanted),
             found=list(found),
         )
-    return {label: found[label] for label in wanted}
+    return found
 
 
 def check_new(names: Iterable[str], present: Iterable[str], fold: Callable[[str], str] = str.casefold) -> None:

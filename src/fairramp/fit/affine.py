@@ -101,6 +101,27 @@ def solve_affine(
     start : floats of shape (J,), optional
         A guess of the shifts; a good one saves passes.
     """
+    search, best = minimum(moments, blocks, problem, start)
+    band, rates = problem.band, best.rates
+    fixed = problem.level.rate if isinstance(problem.level, Fixed) else None
+    shifts, undetermined = search.simplest(best)
+    return Dual(
+        shifts=shifts,
+        levels=np.array([band.level_of(rates[b]) if fixed is None else fixed for b in blocks]),
+        rates=rates,
+        passes=search.passes,
+        undetermined=undetermined,
+        residual=best.residual,
+    )
+
+
+def minimum(
+    moments: Moments, blocks: Sequence[slice], problem: Problem, start: Floats | None = None
+) -> "tuple[_Search, _Point]":
+    """The point that minimizes the dual, and its search; raises if rates are not in the band there.
+
+    The arguments are those of `solve_affine`. Of several shifts with the same decisions, any may be found.
+    """
     samples = [_Search(moments, blocks, problem)]
     while (coarser := getattr(samples[-1].moments, "coarser", lambda: None)()) is not None:
         samples.append(_Search(coarser, blocks, problem))
@@ -121,17 +142,7 @@ def solve_affine(
             passes=search.passes,
             miss=best.residual,
         )
-    band, rates = problem.band, best.rates
-    fixed = problem.level.rate if isinstance(problem.level, Fixed) else None
-    shifts, undetermined = search.simplest(best)
-    return Dual(
-        shifts=shifts,
-        levels=np.array([band.level_of(rates[b]) if fixed is None else fixed for b in blocks]),
-        rates=rates,
-        passes=search.passes,
-        undetermined=undetermined,
-        residual=best.residual,
-    )
+    return search, best
 
 
 def null_dimensions(gram: Floats, n_blocks: int) -> int:
@@ -140,11 +151,11 @@ def null_dimensions(gram: Floats, n_blocks: int) -> int:
     If it is positive, the rows do not determine the shifts: there are duplicate columns, or attributes whose
     values occur together only in disconnected sets. `gram` is Σ w Z_k Z_l.
     """
-    n_null = _null_space(gram, gram.sum(axis=1) / n_blocks).shape[1]
+    n_null = null_space(gram, gram.sum(axis=1) / n_blocks).shape[1]
     return max(int(n_null) - (n_blocks - 1), 0)
 
 
-def _null_space(gram: Floats, shares: Floats) -> Floats:
+def null_space(gram: Floats, shares: Floats) -> Floats:
     """Orthonormal directions, in √π_k · a_k, that move no foot; one per column."""
     root = np.sqrt(shares)
     values, vectors = np.linalg.eigh(gram / np.outer(root, root))
@@ -485,7 +496,7 @@ class _Search:
         undetermined = null_dimensions(gram, len(self.blocks))
         a = best.shifts[:-1] + np.where(self.block_of == 0, best.shifts[-1], 0.0)
         if undetermined:
-            null = _null_space(gram, shares)
+            null = null_space(gram, shares)
             smaller = a - null @ (null.T @ (a * root)) / root
             # Columns that are almost the same still move feet a little: then the shifts are determined after all.
             sums = self.moments.at(smaller, self.problem.ramp_width)

@@ -77,6 +77,17 @@ def decide(
     random_state : int or numpy.random.Generator
         For ordinary random draws, one per row.
     """
+    decisions = (probabilities >= 1).astype(np.int8)
+    unsure = (probabilities > 0) & (probabilities < 1)
+    u = uncertain_draws(unsure, ids=ids, key=key, random_state=random_state)
+    decisions[unsure] = u < probabilities[unsure]
+    return decisions
+
+
+def uncertain_draws(
+    unsure: npt.NDArray[np.bool_], *, ids: Any = None, key: str | None = None, random_state: Any = None
+) -> npt.NDArray[np.float64]:
+    """The draws of the rows that are not certain, by id and key or at random; see `decide`."""
     by_id = ids is not None or key is not None
     if by_id == (random_state is not None):
         raise InputError(
@@ -92,18 +103,16 @@ def decide(
                 argument="random_state",
                 got=random_state,
             )
-        return (np.random.default_rng(random_state).random(len(probabilities)) < probabilities).astype(np.int8)
+        return np.random.default_rng(random_state).random(len(unsure))[unsure]
     if ids is None or key is None:
         absent = "{key}" if key is None else "{ids}"
         raise InputError("Repeatable decisions require both {ids} and {key}; " + absent + " is missing")
     checked_key(key)
     column = _checked_ids(ids)
-    check_length("ids", len(column), len(probabilities))
-    decisions = (probabilities >= 1).astype(np.int8)
-    uncertain = np.flatnonzero((probabilities > 0) & (probabilities < 1))
-    chosen = column[uncertain] if isinstance(column, np.ndarray) else [column[i] for i in uncertain.tolist()]
-    decisions[uncertain] = draws(chosen, key) < probabilities[uncertain]
-    return decisions
+    check_length("ids", len(column), len(unsure))
+    which = np.flatnonzero(unsure)
+    chosen = column[which] if isinstance(column, np.ndarray) else [column[i] for i in which.tolist()]
+    return draws(chosen, key)
 
 
 def checked_key(key: Any) -> str:

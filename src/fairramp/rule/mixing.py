@@ -8,7 +8,7 @@ The center is the foot of a ramp at the classifier's own cutoff.
 
 from collections.abc import Iterator, Sequence
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +16,82 @@ import numpy.typing as npt
 from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, total
+from fairramp.data.classes import ClassSample
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
 
+#: Rows with true groups and what a rule decides by.
+_Rows = TypeVar("_Rows", Sample, ClassSample)
 
-class Mixing:
-    """The methods of a rule that mix its ramps."""
+
+class Deciding:
+    """The methods of a rule of any kind that check what it decides by: groups, strata or group probabilities."""
 
     @property
     def mixes(self: Any) -> bool:
         """Whether a person's ramp is a mixture of several."""
         return bool(self.membership != "known")
+
+    def probable(self: Any, groups: Any) -> GroupProbabilities:
+        """The group probabilities of new rows, in the order of the rule's groups; raises if these are missing."""
+        if not isinstance(groups, GroupProbabilities):
+            raise InputError(
+                "This rule uses group probabilities: pass fairramp.GroupProbabilities with the groups {labels}",
+                labels=list(self.groups),
+            )
+        return groups.ordered(self.groups)
+
+    def deciding(self: Any, group_probabilities: Any) -> GroupProbabilities | None:
+        """What the rule decides by beside the true groups; raises if it is missing, or not used."""
+        if self.membership != "probabilities":
+            if group_probabilities is not None:
+                raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")
+            return None
+        if group_probabilities is None:
+            raise InputError(
+                "This rule uses group probabilities: pass them as {group_probabilities}, and the true groups as "
+                "{groups}"
+            )
+        found: GroupProbabilities = self.probable(group_probabilities)
+        return found
+
+    def with_truth(self: Any, sample: _Rows) -> _Rows:
+        """The rows whose true group is known, for a rule that does not use it; warns about the others."""
+        known = set(map(label_key, self.groups))
+        assert sample.groups is not None
+        labels = sample.groups.labels
+        blank = np.array([label in (None, "") and label_key(label) not in known for label in labels])
+        left_out = blank[sample.groups.block(0, len(sample))]
+        if sample.membership is None or not left_out.any():
+            return sample
+        if left_out.all():
+            raise InputError(
+                "has no true group in any row", argument="groups", remedy="pass rows whose true group is known"
+            )
+        warn("{n:,} rows without a true group are left out", n=int(left_out.sum()))
+        return sample.take(~left_out)
+
+    def check_strata(self: Any, strata: Any) -> None:
+        """Raise if strata are given but the rule has none, or missing but required.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> Rule(("A",), (Ramp(0.25, 0.5),)).check_strata(None)
+        """
+        if not self.stratified and strata is not None:
+            raise InputError("This rule equalizes over all rows and does not use {strata}; remove them")
+        if self.stratified and strata is None:
+            names = self.columns.strata
+            raise InputError(
+                "This rule equalizes within strata: pass {strata}{names}, one label per row",
+                names=f" ({', '.join(names)})" if names else "",
+            )
+
+
+class Mixing(Deciding):
+    """The methods of a rule that mix its ramps."""
 
     @property
     def has_several_levels(self: Any) -> bool:
@@ -54,44 +118,6 @@ class Mixing:
         if self.base is not None:
             return float(self.base.foot)
         return float(self.meaning.position_of(self.cutoff) - OFFSETS[self.ramp] * self.ramps[0].width)
-
-    def probable(self: Any, groups: Any) -> GroupProbabilities:
-        """The group probabilities of new rows, in the order of the rule's groups; raises if these are missing."""
-        if not isinstance(groups, GroupProbabilities):
-            raise InputError(
-                "This rule uses group probabilities: pass fairramp.GroupProbabilities with the groups {labels}",
-                labels=list(self.groups),
-            )
-        return groups.ordered(self.groups)
-
-    def deciding(self: Any, group_probabilities: Any) -> GroupProbabilities | None:
-        """What the rule decides by beside the true groups; raises if it is missing, or not used."""
-        if self.membership != "probabilities":
-            if group_probabilities is not None:
-                raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")
-            return None
-        if group_probabilities is None:
-            raise InputError(
-                "This rule uses group probabilities: pass them as {group_probabilities}, and the true groups as "
-                "{groups}"
-            )
-        found: GroupProbabilities = self.probable(group_probabilities)
-        return found
-
-    def with_truth(self: Any, sample: Sample) -> Sample:
-        """The rows whose true group is known, for a rule that does not use it; warns about the others."""
-        known = set(map(label_key, self.groups))
-        labels = sample.groups.labels
-        blank = np.array([label in (None, "") and label_key(label) not in known for label in labels])
-        left_out = blank[sample.groups.block(0, len(sample))]
-        if sample.membership is None or not left_out.any():
-            return sample
-        if left_out.all():
-            raise InputError(
-                "has no true group in any row", argument="groups", remedy="pass rows whose true group is known"
-            )
-        warn("{n:,} rows without a true group are left out", n=int(left_out.sum()))
-        return sample.take(~left_out)
 
     def check_attributes(self: Any, labels: Sequence[Label]) -> None:
         """Raise if labels do not have one value of each attribute."""

@@ -9,6 +9,11 @@ from fairramp.data.columns import Columns, probability_columns
 from fairramp.errors import InputError
 
 
+def missing_column(role: str) -> InputError:
+    """The error for a column that is neither given nor stored."""
+    return InputError("Pass {" + role + "}: the rule does not store the name of that column")
+
+
 class Reading:
     """The methods of a rule that check which columns are given."""
 
@@ -27,9 +32,16 @@ class Reading:
         >>> from fairramp import Ramp, Rule
         >>> rule = Rule(("A", "B"), (Ramp(0.5, 0.0), Ramp(0.4, 0.0)))
         >>> rule.reading(score="p", group="unit")
-        Columns(score='p', groups=('unit',), strata=None, id=None, probabilities=None)
+        Columns(score='p', groups=('unit',), strata=None, id=None, probabilities=None, class_scores=None)
         """
         columns: Columns = self.columns.given(score, group, strata, id)
+        if columns.score is None:
+            raise missing_column("score")
+        found: Columns = self.reading_groups(columns, group, group_probability)
+        return found
+
+    def reading_groups(self: Any, columns: Columns, group: Any, group_probability: Any) -> Columns:
+        """The same for the columns of groups, strata and group probabilities."""
         grouped = ("group", columns.groups)
         if self.membership == "probabilities":
             if group is not None:
@@ -42,9 +54,8 @@ class Reading:
             grouped = ("group_probability", columns.probabilities)
         elif group_probability is not None:
             raise InputError("This rule uses {group} and no {group_probability}; remove it")
-        for role, name in (("score", columns.score), grouped):
-            if name is None:
-                raise InputError("Pass {" + role + "}: the rule does not store the name of that column")
+        if grouped[1] is None:
+            raise missing_column(grouped[0])
         if self.stratified and columns.strata is None:
             raise InputError(
                 "Pass {strata}: the rule equalizes within strata but does not store their column names"
@@ -72,20 +83,3 @@ class Reading:
                     names=list(names or ()),
                 )
         return columns
-
-    def check_strata(self: Any, strata: Any) -> None:
-        """Raise if strata are given but the rule has none, or missing but required.
-
-        Examples
-        --------
-        >>> from fairramp import Ramp, Rule
-        >>> Rule(("A",), (Ramp(0.25, 0.5),)).check_strata(None)
-        """
-        if not self.stratified and strata is not None:
-            raise InputError("This rule equalizes over all rows and does not use {strata}; remove them")
-        if self.stratified and strata is None:
-            names = self.columns.strata
-            raise InputError(
-                "This rule equalizes within strata: pass {strata}{names}, one label per row",
-                names=f" ({', '.join(names)})" if names else "",
-            )

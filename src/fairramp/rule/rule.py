@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import compress
 from math import inf, nan
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +38,12 @@ from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample, encode_cells
 from fairramp.errors import InputError, UnsupportedError
 from fairramp.rule.draws import decide
-from fairramp.rule.file import OPTIONS, Stored
+from fairramp.rule.file import OPTIONS, RuleFile
 from fairramp.rule.mixing import Mixing
 from fairramp.rule.reading import Reading
 from fairramp.rule.record import FitRecord
 from fairramp.rule.shown import Shown
+from fairramp.rule.stored import Stored
 from fairramp.rule.unseen import POLICIES, unseen_groups
 from fairramp.rule.verbs import Verbs
 
@@ -103,6 +104,8 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
     >>> risk.thresholds, risk.probabilities([0.2, 0.3, 0.4], ["A"] * 3)
     ((0.3,), array([1. , 0.5, 0. ]))
     """
+
+    _kind: ClassVar = RuleFile
 
     groups: tuple[Label, ...]
     ramps: tuple[Ramp, ...]
