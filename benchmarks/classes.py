@@ -34,9 +34,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="the subjects take turns this long")
     options = parser.parse_args()
     print(f"{options.classes} classes, {options.groups} groups; ratios to probabilities.sum()")
-    print(
-        f"{'rows':>12}  {'base ms':>8}  {'fit':>7}  {'gap 0.02':>8}  {'soft':>7}  {'apply':>7}  {'largest gap':>11}"
-    )
+    headings = {"rows": 12, "base ms": 8, "fit": 7, "gap 0.02": 8, "soft": 7, "apply": 7, "largest gap": 11}
+    print("  ".join(f"{name:>{width}}" for name, width in headings.items()))
     for n_rows in options.rows:
         print(measured(n_rows, options.classes, options.groups, options.seconds))
 
