@@ -28,7 +28,7 @@ from fairramp.fit.class_moments import ClassMoments, Part
 KEY = "5" * 64
 #: Rounding of a projection, at scores and offsets of about 1 and a width of about 0.01.
 ROUNDING = 1e-12
-#: Promise for gaps on the fit rows.
+#: Largest excess of a gap on the fit rows.
 GAP = 1e-9
 #: The accuracy of the convex solver.
 OBJECTIVE = 1e-7
