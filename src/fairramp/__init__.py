@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fairramp.measure.certificate import Certificate, rows_needed
     from fairramp.measure.class_audit import audit_classes
     from fairramp.measure.class_audited import ClassAudit, ClassSelection
+    from fairramp.measure.class_frontier import ClassFrontier, class_frontier
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
     from fairramp.measure.group_model import GroupModel
@@ -65,6 +66,7 @@ __all__ = [
     "Certificate",
     "Check",
     "ClassAudit",
+    "ClassFrontier",
     "ClassRecord",
     "ClassRule",
     "ClassSelection",
@@ -100,6 +102,7 @@ __all__ = [
     "audit_classes",
     "baselines",
     "bounds",
+    "class_frontier",
     "datasets",
     "draws",
     "fit_class_rule",
@@ -150,6 +153,7 @@ _HOMES = {
         "measure.certificate": ("Certificate", "rows_needed"),
         "measure.class_audit": ("audit_classes",),
         "measure.class_audited": ("ClassAudit", "ClassSelection"),
+        "measure.class_frontier": ("ClassFrontier", "class_frontier"),
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
         "measure.group_model": ("GroupModel",),
