@@ -314,8 +314,10 @@ class _Search:
         """Steps at one width. The Levenberg term is κ · residual, so that a step is not much longer than 1/κ."""
         feasible, refused = not here.shifts.any(), 0
         kappa = (1.0 if feasible or here.residual > _ROUGH else 0.01) / width
+        # No curvature, and none that the model lacks, is larger: every row has one entry of 1 in each block.
+        most = 2 * len(self.blocks) / width
         while here.residual > tolerance and self.passes < self.limit and refused < _MAX_REFUSED:
-            term = max(kappa * here.residual, 1e-14 * np.trace(here.curvature), 1e-200)
+            term = max(min(kappa * here.residual, most), 1e-14 * np.trace(here.curvature), 1e-200)
             model = here.curvature + term * np.eye(self.n + 1)
             found = self._minimize(model, here, pattern)
             if found is None:
