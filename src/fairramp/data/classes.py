@@ -23,6 +23,9 @@ from fairramp.data.probable import SUM_TOLERANCE, GroupProbabilities
 from fairramp.data.sample import encode_cells, scaling
 from fairramp.errors import InputError, UnsupportedError
 
+#: What to do about scores of a row that do not sum to 1.
+PER_CLASS = "divide each row by its sum, or add a column for the remaining class"
+
 
 @dataclass(frozen=True)
 class ClassSample:
@@ -312,7 +315,7 @@ def _check(values: Floats, classes: Sequence[Label]) -> None:
     raise InputError(
         "must sum to 1 in every row, got {total:.9g} in row {row}",
         argument="probabilities",
-        remedy="divide each row by its sum, or add a column for the remaining class",
+        remedy=PER_CLASS,
         total=float(total[row]),
         row=row,
     )

@@ -215,11 +215,7 @@ class Settings(Asked):
         cls, caller: Callable[..., Any], given: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
     ) -> "Settings":
         """Make settings from the keywords passed to a function and those that the function sets."""
-        names = caller.__signature__.parameters  # type: ignore[attr-defined]  # by `taking_settings`
-        for name in [name for name in given if name not in names]:
-            near = meant(name, names)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise TypeError(f"{caller.__name__}() got an unexpected keyword argument {name!r}{hint}")
+        check_keywords(caller, given)
         return cls(**{**given, **(fixed or {})})
 
     def check_rows(
@@ -356,3 +352,12 @@ def checked_costs(costs: Any) -> tuple[float, float]:
             got=costs,
         )
     return found[0], found[1]
+
+
+def check_keywords(caller: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raise if a function that takes settings is called with an unknown keyword."""
+    names = caller.__signature__.parameters  # type: ignore[attr-defined]  # by `taking_settings`
+    for name in [name for name in given if name not in names]:
+        near = meant(name, names)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise TypeError(f"{caller.__name__}() got an unexpected keyword argument {name!r}{hint}")
