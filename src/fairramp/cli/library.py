@@ -14,7 +14,7 @@ import numpy as np
 import fairramp
 from fairramp.cli.naming import values_of
 from fairramp.cli.render import STDIN, Screen, spoken
-from fairramp.cli.scan import Job, scan
+from fairramp.cli.scan import Job, inner_name, scan
 from fairramp.cli.secret import ENVIRONMENT, read_key
 from fairramp.core.cells import cell_columns
 from fairramp.core.checks import check_option
@@ -26,6 +26,7 @@ from fairramp.deploy.engines.duckdb import apply as project
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.fit.gains import Costs
 from fairramp.measure.confusion import Confusion
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 #: Matches integers as Python writes them.
@@ -69,7 +70,7 @@ def opened(
     scale: str | None,
     decimal: str | None,
     delimiter: str | None,
-    rule: Rule | None = None,
+    rule: Rule | ClassRule | None = None,
     label: str | None = None,
     positive: str | None = None,
     weight: str | None = None,
@@ -84,7 +85,7 @@ def opened(
         argument="delimiter",
         got=delimiter,
     )
-    own = rule.scale if rule else scale or "probability"
+    own = rule.scale if isinstance(rule, Rule) else scale or "probability"
     refuse(
         {
             "--scale {given} differs from the rule's scale, {fitted!r}; leave it out and {conversion}, or fit "
@@ -162,6 +163,7 @@ def named(columns: Columns) -> dict[str, Any]:
         "group_columns": columns.groups,
         "strata_columns": columns.strata,
         "probability_columns": columns.probabilities,
+        **({"class_score_columns": columns.class_scores} if columns.class_scores else {}),
     }
 
 
@@ -176,7 +178,7 @@ def prepare(
     scale: str = "probability",
     decimal: str | None = None,
     positive: str | None = None,
-    rule: Rule | None = None,
+    rule: Rule | ClassRule | None = None,
 ) -> Job:
     """Scan all rows once and reject those that cannot be decided."""
     refuse(
@@ -194,7 +196,7 @@ def prepare(
     job = scan(source, columns, named, decimal=decimal, percent=scale == "percent", positive=positive)
     if rule is not None and columns.probabilities:
         job = replace(job, labels=rule.groups)
-    if job.rows:
+    if job.rows and columns.class_scores is None:
         _check_range(job, scale, fitted=rule is not None)
     return _adapted(job, rule) if rule else job
 
@@ -242,7 +244,7 @@ def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
     )
 
 
-def _adapted(job: Job, rule: Rule) -> Job:
+def _adapted(job: Job, rule: Rule | ClassRule) -> Job:
     """Convert groups to the types of the rule: the text 1 in CSV is the same group as the number 1 in Parquet."""
     values = map(list, zip(*job.cells, strict=True))
     pairs = list(zip(values, values_of(rule, job.columns), strict=False))  # without rows there are no values
@@ -427,10 +429,9 @@ def _with_comma(column: str) -> str:
     return f"replace(CAST({column} AS VARCHAR), '.', ',')"
 
 
-#: The probability as text; most are 0 or 1, and formatting a number takes longer than comparing it.
-_PROBABILITY = (
-    "CASE WHEN probability = 0 THEN '0.0' WHEN probability = 1 THEN '1.0' ELSE CAST(probability AS VARCHAR) END"
-)
+def _as_text(column: str) -> str:
+    """Return a probability as text; most are 0 or 1, and formatting a number takes longer than comparing it."""
+    return f"CASE WHEN {column} = 0 THEN '0.0' WHEN {column} = 1 THEN '1.0' ELSE CAST({column} AS VARCHAR) END"
 
 
 def check_new(job: Job, added: Sequence[str]) -> None:
@@ -444,13 +445,14 @@ def check_new(job: Job, added: Sequence[str]) -> None:
         )
 
 
-def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -> str:
+def output_query(job: Job, added: Sequence[str], *, target: str, comma: bool = False) -> str:
     """Return SQL for the output, over the view `applied`; `comma` writes decimal commas in text formats."""
-    columns, probability = _written(job, target, comma), "probability"
+    shares = [name for name in added if name != "decision"]
     if (format_of(target) or "csv") in ("csv", "tsv"):
         commas = comma or (job.source.format == "csv" and job.score.comma)
-        probability = _with_comma(_PROBABILITY) if commas else _PROBABILITY
-    return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
+        shares = [_with_comma(_as_text(name)) if commas else _as_text(name) for name in shares]
+    new = [*_written(job, target, comma), *shares, *added[len(shares) :]]
+    return f"SELECT {', '.join(new)} FROM applied"
 
 
 def selected_query(job: Job, *, target: str, comma: bool = False) -> str:
@@ -465,9 +467,9 @@ def _written(job: Job, target: str, comma: bool) -> list[str]:
     if from_text and to_text:
         columns = [f"nullif({column}, '')" for column in columns]  # keeps empty cells empty, without quotes
     elif from_text:
-        columns[int(job.score.column[1:])] = "score"  # typed formats get numbers
-        for i, number in enumerate(job.probabilities):
-            columns[int(number.column[1:])] = f"q{i}"
+        for option, number in job.numbers.items():  # typed formats get numbers
+            if option not in ("--label", "--weight"):
+                columns[int(number.column[1:])] = inner_name(option)
     elif to_text and comma:
         types = zip(columns, job.source.types, strict=True)
         columns = [_with_comma(c) if t.startswith(("DECIMAL", "FLOAT", "DOUBLE")) else c for c, t in types]

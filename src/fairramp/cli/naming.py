@@ -1,20 +1,37 @@
 """Which rule, columns and groups the options of a command name."""
 
+import contextlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fairramp.core.labels import Label, label_parts, show_label
-from fairramp.data.columns import Columns, probability_columns
+from fairramp.data.columns import Columns, class_score_columns, probability_columns
 from fairramp.data.stored import format_of
-from fairramp.errors import FairrampError, RuleFormatError, refuse_if
+from fairramp.errors import FairrampError, RuleFormatError, UnsupportedError, refuse_if
+from fairramp.rule.class_file import CLASS_FORMAT
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 
 def load_rule(path: str, command: str | None = None) -> Rule:
+    """Load a rule for two classes; see `load_any_rule`."""
+    found = load_any_rule(path, command)
+    if isinstance(found, ClassRule):
+        raise UnsupportedError(
+            "{path} is a rule for several classes, which this command does not support",
+            remedy="fit, apply, audit, check, frontier, report, show and export do",
+            path=path,
+        )
+    return found
+
+
+def load_any_rule(path: str, command: str | None = None) -> Rule | ClassRule:
     """Load a rule; `command` is the command if it takes DATA after the rule."""
     try:
-        return Rule.load(path)
+        return (ClassRule if rule_format(path) == CLASS_FORMAT else Rule).load(path)
     except RuleFormatError:
         if format_of(path) in ("json", None) and not path.lower().endswith((".xlsx", ".xls")):
             raise
@@ -28,6 +45,20 @@ def load_rule(path: str, command: str | None = None) -> Rule:
         raise FairrampError("The rule {path} does not exist; create it with fairramp fit", path=path) from None
     except OSError as error:
         raise FairrampError("Cannot read the rule {path}: {why}", path=path, why=error.strerror) from None
+
+
+def refuse_classes(class_score: Sequence[str] | None) -> None:
+    """Reject scores of classes for a rule that has one score."""
+    refuse_if(class_score, "This rule decides between yes and no by one score; remove --class-score")
+
+
+def rule_format(path: str) -> str | None:
+    """The format that a file states, if it is JSON; readers check the rest."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        content = json.loads(Path(path).read_bytes())
+        if isinstance(content, dict) and isinstance(content.get("format"), str):
+            return str(content["format"])
+    return None
 
 
 def columns_of(
@@ -64,7 +95,10 @@ def columns_of(
 
 
 def fit_columns(
-    score: str, group: Sequence[str] | None, strata: Sequence[str] | None, probabilities: dict[Label, str] | None
+    score: str | None,
+    group: Sequence[str] | None,
+    strata: Sequence[str] | None,
+    probabilities: dict[Label, str] | None,
 ) -> Columns:
     """Return the columns of a fit: either groups or group probabilities."""
     refuse_if(
@@ -91,6 +125,16 @@ def probabilities_of(
     return probability_columns(pairs, known) if pairs else None
 
 
+def classes_of(texts: Sequence[str] | None, known: Sequence[Label] | None = None) -> dict[Label, str] | None:
+    """Read columns of the scores of classes, such as low=p_low; classes have the types of `known` ones, a rule's.
+
+    >>> classes_of(["low=p_low", "high=p_high"])
+    {'low': 'p_low', 'high': 'p_high'}
+    """
+    pairs = _pairs(texts or (), "CLASS=COLUMN, such as low=p_low", known or (), "class_score", "class")
+    return class_score_columns(pairs, known) if pairs else None
+
+
 def chances_of(texts: Sequence[str] | None, known: Sequence[Label]) -> dict[Label, float] | None:
     """Read one person's group probabilities, such as F=0.7.
 
@@ -107,14 +151,20 @@ def chances_of(texts: Sequence[str] | None, known: Sequence[Label]) -> dict[Labe
         ) from None
 
 
-def _pairs(texts: Sequence[str], form: str, known: Sequence[Label]) -> dict[Label, str]:
+def _pairs(
+    texts: Sequence[str],
+    form: str,
+    known: Sequence[Label],
+    option: str = "group_probability",
+    what: str = "group",
+) -> dict[Label, str]:
     """Split texts at the first equals sign."""
     found: dict[Label, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
-        refuse_if(not sign or not value, "must be {form}", argument="group_probability", got=text, form=form)
+        refuse_if(not sign or not value, "must be {form}", argument=option, got=text, form=form)
         label = typed_label(name, known)
-        refuse_if(label in found, "names the group {name!r} twice", argument="group_probability", name=name)
+        refuse_if(label in found, "names the {what} {name!r} twice", argument=option, name=name, what=what)
         found[label] = value
     return found
 
@@ -136,9 +186,9 @@ def attributes_of(rule: Rule) -> list[tuple[Any, list[Any]]]:
     return list(found.items())
 
 
-def values_of(rule: Rule, columns: Columns) -> list[tuple[str, list[Any]]]:
+def values_of(rule: Rule | ClassRule, columns: Columns) -> list[tuple[str, list[Any]]]:
     """The rule's values in each column of strata and groups; none in columns that it does not know."""
-    if rule.membership == "each":
+    if isinstance(rule, Rule) and rule.membership == "each":
         values = (values for _, values in attributes_of(rule))
         return list(zip(columns.grouped, values, strict=True))
     if rule.membership == "probabilities" and len(columns.grouped) != 1:

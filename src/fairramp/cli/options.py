@@ -24,9 +24,17 @@ Score = Annotated[str | None, Parameter(help=_SCORE + _AS_IN_RULE)]
 Group = Annotated[Names, Parameter(help=_GROUP + _AS_IN_RULE)]
 TrueGroup = Annotated[Names, Parameter(help=_GROUP + _AS_IN_RULE[:-1] + _TRUTH + ".")]
 GroupProbability = Annotated[Names, Parameter(help=_PROBABILITY + _AS_IN_RULE)]
-NeededScore = Annotated[
-    str, Parameter(help=f"{_SCORE}; higher scores mean yes, unless --lower-is-better is given.")
+NeededScore = Annotated[str, Parameter(help=f"{_SCORE}; higher scores are better.")]
+FitScore = Annotated[
+    str | None,
+    Parameter(
+        help=f"{_SCORE}; higher scores mean yes, unless --lower-is-better is given. Required without "
+        "--class-score."
+    ),
 ]
+_CLASS = "Column with the scores of one class, as CLASS=COLUMN; repeat the option for every class"
+FitClassScore = Annotated[Names, Parameter(help=f"{_CLASS}. For a classifier with several classes.")]
+ClassScore = Annotated[Names, Parameter(help=f"{_CLASS}. For a rule for several classes{_AS_IN_RULE}")]
 NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative="", help=f"{_GROUP}.")]
 FitGroup = Annotated[Names, Parameter(help=f"{_GROUP} (see --combine). Required without --group-probability.")]
 FitGroupProbability = Annotated[

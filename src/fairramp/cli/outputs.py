@@ -9,7 +9,6 @@ import contextlib
 import csv
 import gzip
 import io
-import json
 import os
 import shutil
 import sys
@@ -21,12 +20,15 @@ from typing import Any
 
 import duckdb
 
+from fairramp.cli.naming import load_any_rule, rule_format
 from fairramp.cli.render import STDIN, STDOUT
 from fairramp.core.table import Table
 from fairramp.data import files
 from fairramp.data.stored import connect, first_sentence, format_of, input_files, literal
 from fairramp.deploy.dialects import identifier
 from fairramp.errors import FairrampError, refuse, refuse_if
+from fairramp.rule.class_file import CLASS_FORMAT
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.file import FORMAT
 from fairramp.rule.rule import Rule
 
@@ -80,24 +82,21 @@ def check_output(
         )
 
 
-def keep_others(path: str, *, replace: bool) -> Rule | None:
+def keep_others(path: str, *, replace: bool) -> Rule | ClassRule | None:
     """Reject overwriting a file that is not a rule, or a rule unless told to `replace` it; return that rule.
 
     A rule may have been approved, and other files may be data or a key.
     """
     if is_stream(path) or not os.path.exists(path) or os.path.getsize(path) == 0:
         return None
-    content = None
-    with contextlib.suppress(OSError, ValueError):
-        content = json.loads(Path(path).read_bytes())
     refuse_if(
-        not isinstance(content, dict) or content.get("format") != FORMAT,
+        rule_format(path) not in (FORMAT, CLASS_FORMAT),
         "{path} exists and is not a rule, so it is not overwritten; choose another file or delete it",
         path=path,
     )
-    earlier = None
+    earlier: Rule | ClassRule | None = None
     with contextlib.suppress(OSError, FairrampError):  # rules of other versions may be replaced, too
-        earlier = Rule.load(path)
+        earlier = load_any_rule(path)
     refuse_if(
         not replace,
         "{path} already holds a rule{named}, which may be in use; choose another file, or pass --replace",

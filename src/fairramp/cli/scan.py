@@ -29,7 +29,7 @@ _NO = ("false", "no", "n", "nein", "falsch", "f", "non", "faux")
 _MISSING = ("na", "nan", "null", "none")
 #: Above this, the group column is probably an id column.
 _MAX_GROUPS = 100_000
-_PROBABILITY = "--group-probability"
+_PROBABILITY, _CLASS = "--group-probability", "--class-score"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Job:
     rows : int
         Number of rows.
     numbers : dict of str to Number
-        Number columns by option; those of group probabilities by the option and their index.
+        Number columns by option; those of group probabilities and of classes by the option and their index.
     cells : tuple of tuple
         Distinct values of strata and group columns, by code.
     counts : tuple of int
@@ -85,6 +85,10 @@ class Job:
         The same in the types of the rule's labels, if there is a rule.
     labels : tuple
         The groups of the columns with group probabilities.
+    classes : tuple
+        The classes of the columns with their scores.
+    truth : str or None
+        SQL of the true class as text, if there are classes and labels.
     """
 
     source: Source
@@ -97,11 +101,13 @@ class Job:
     keys: tuple[str, ...]
     typed_keys: tuple[str, ...]
     labels: tuple[Label, ...] = ()
+    classes: tuple[Label, ...] = ()
+    truth: str | None = None
 
     @property
     def score(self) -> Number:
-        """The score column."""
-        return self.numbers["--score"]
+        """The score column, or that of the first class."""
+        return self.numbers["--score"] if "--score" in self.numbers else self.class_scores[0]
 
     @property
     def probabilities(self) -> list[Number]:
@@ -109,11 +115,18 @@ class Job:
         return [number for key, number in self.numbers.items() if key.startswith(_PROBABILITY)]
 
     @property
+    def class_scores(self) -> list[Number]:
+        """The columns with the scores of classes."""
+        return [number for key, number in self.numbers.items() if key.startswith(_CLASS)]
+
+    @property
     def inner(self) -> Columns:
         """The column names of `relation`."""
         n, names = len(self.columns.strata or ()), tuple(f"g{i}" for i in range(len(self.keys)))
         probable = tuple(f"q{i}" for i in range(len(self.probabilities)))
-        return Columns("score", names[n:] or None, names[:n] or None, "id", probable or None)
+        scores = tuple(f"p{i}" for i in range(len(self.class_scores)))
+        score = None if scores else "score"
+        return Columns(score, names[n:] or None, names[:n] or None, "id", probable or None, scores or None)
 
     @property
     def groups(self) -> list[tuple[Label, int]]:
@@ -122,12 +135,12 @@ class Job:
         return sorted(zip(labels, self.counts, strict=True), key=lambda pair: label_key(pair[0]))
 
     def relation(self, *, extra: bool = False) -> duckdb.DuckDBPyRelation:
-        """Return the columns in use under internal names: score, label, weight, q0, q1, …, g0, g1, …, id.
+        """Return the columns in use under internal names: score or p0, p1, …, label, weight, q0, …, g0, …, id.
 
         With `extra`, all columns of the file come first.
         """
         parts = [f"c{i}" for i in range(len(self.source.names))] if extra else []
-        parts += [f"({number.expression}) AS {_inner(option)}" for option, number in self.numbers.items()]
+        parts += [f"({number.expression}) AS {inner_name(option)}" for option, number in self.numbers.items()]
         parts += [f"{key} AS g{i}" for i, key in enumerate(self.typed_keys)]
         if self.columns.id is not None:
             parts.append(f"CAST({self.source.find(self.columns.id, '--id')} AS VARCHAR) AS id")
@@ -136,10 +149,12 @@ class Job:
     def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
         """Return arguments for in-memory functions: scores, groups, labels, sample_weight, strata.
 
-        `ordered` sorts the rows, so the result does not depend on the order in which threads read them. With
-        columns of group probabilities, they are among the arguments, as `group_probabilities`.
+        If there are classes, the scores are `probabilities`, by class, and labels are text. `ordered` sorts the
+        rows, so the result does not depend on the order in which threads read them. With columns of group
+        probabilities, they are among the arguments, as `group_probabilities`.
         """
         expressions = [number.expression for number in self.numbers.values()]
+        expressions += [self.truth] if self.truth else []
         inner = [f"{key} AS k{i}" for i, key in enumerate(self.keys)]
         inner += [f"({expression}) AS x{i}" for i, expression in enumerate(expressions)]
         match = " AND ".join(f"d.k{i} IS NOT DISTINCT FROM s.k{i}" for i in range(len(self.keys)))
@@ -148,10 +163,15 @@ class Job:
             f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM ({self.source.query})) AS d "
             f"JOIN {self.table} AS s ON {match}{' ORDER BY ALL' if ordered else ''}"
         ).fetchnumpy()
-        found = {option: columns[f"x{i}"] for i, option in enumerate(self.numbers)}
+        options = [*self.numbers, *(["--label"] if self.truth else [])]
+        found = {option: columns[f"x{i}"] for i, option in enumerate(options)}
+        scores: dict[str, Any] = {"scores": found.get("--score")}
+        if self.classes:
+            by_class = (values for option, values in found.items() if option.startswith(_CLASS))
+            scores = {"probabilities": dict(zip(self.classes, by_class, strict=True))}
         n = len(self.columns.strata or ())
         return {
-            "scores": found["--score"],
+            **scores,
             "groups": _codes(columns["code"], [parts[n:] for parts in self.cells], self.columns.groups),
             "labels": found.get("--label"),
             "sample_weight": found.get("--weight"),
@@ -191,10 +211,10 @@ class Job:
         )
 
 
-def _inner(option: str) -> str:
+def inner_name(option: str) -> str:
     """The internal name of a number column."""
     name, _, index = option.partition(" ")
-    return f"q{index}" if index else name[2:]
+    return f"{'q' if name == _PROBABILITY else 'p'}{index}" if index else name[2:]
 
 
 def _codes(code: Any, parts: Sequence[tuple[Any, ...]], names: tuple[str, ...] | None) -> Codes:
@@ -233,11 +253,12 @@ def scan(
     positive : str, optional
         The label that means yes; all others then mean no.
     """
-    numbers = numbers | {f"{_PROBABILITY} {i}": name for i, name in enumerate(columns.probabilities or ())}
+    for option, names in ((_PROBABILITY, columns.probabilities), (_CLASS, columns.class_scores)):
+        numbers = numbers | {f"{option} {i}": name for i, name in enumerate(names or ())}
     found = {option: source.find(name, option.partition(" ")[0]) for option, name in numbers.items()}
     options = ["--strata"] * len(columns.strata or ()) + ["--group"] * len(columns.groups or ())
     keys = tuple(
-        _label_sql(source, source.find(name, option), name)
+        label_sql(source, source.find(name, option), name)
         for option, name in zip(options, columns.grouped, strict=True)
     )
     readings = {
@@ -308,13 +329,14 @@ def scan(
         resolved[option] = number
     parts, counts = tuple(row[:-1] for row in cells), tuple(row[-1] for row in cells)
     job = Job(source, columns, table, sum(counts), resolved, parts, counts, keys, keys)
-    if job.rows and job.probabilities:
-        _check_probabilities(source, job.probabilities)
+    for shares in (job.probabilities, job.class_scores):
+        if job.rows and shares:
+            _check_probabilities(source, shares)
     return job
 
 
 def _check_probabilities(source: Source, columns: Sequence[Number]) -> None:
-    """Reject group probabilities out of range, and rows in which they do not sum to 1."""
+    """Reject probabilities of groups or classes out of range, and rows in which they do not sum to 1."""
     for number in columns:
         if number.lowest >= 0 and number.highest <= 1 + SUM_TOLERANCE:
             continue
@@ -338,12 +360,14 @@ def _check_probabilities(source: Source, columns: Sequence[Number]) -> None:
             "The columns {names} of {option} in {where} must sum to 1 in every row, but sum to {value:.9g} in "
             "{place}{more}",
             names=", ".join(repr(number.name) for number in columns),
-            option=_PROBABILITY,
+            option=columns[0].option,
             where=source.shown,
             value=value,
             place=place,
             more="" if n == 1 else f", the first of {n:,} such rows",
-            remedy="divide each row by its sum, or add a column for the remaining people",
+            remedy="divide each row by its sum, or add a column for the remaining people"
+            if columns[0].option == _PROBABILITY
+            else "divide each row by its sum, or add a column for the remaining class",
         )
 
 
@@ -432,7 +456,7 @@ def _first(source: Source, condition: str, column: str = "NULL") -> tuple[str, A
     return f"row {row:,}{' (not counting the header)' if source.format == 'csv' else ''}", value
 
 
-def _label_sql(source: Source, column: str, name: str) -> str:
+def label_sql(source: Source, column: str, name: str) -> str:
     """Return SQL that reads a group column as text, integers or booleans."""
     kind = source.type_of(column)
     if kind in (_TEXT, "BOOLEAN", "BIGINT", "HUGEINT", "UHUGEINT", "UBIGINT"):

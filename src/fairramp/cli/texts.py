@@ -22,6 +22,7 @@ from fairramp.fit.settings import SMALL_GROUP
 from fairramp.fit.shortlist import Shortlist
 from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
 from fairramp.rule.unseen import POLICIES, unseen_groups
@@ -157,7 +158,7 @@ def _listed(groups: list[tuple[Any, int]]) -> str:
     return with_rows(groups, 10)
 
 
-def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool = False) -> None:
+def warn_groups(screen: Screen, job: Job, rule: Rule | ClassRule | None, *, compared: bool = False) -> None:
     """Warn about single, small and unknown groups; reject unknown ones if the rule does."""
     if job.columns.groups is None:  # there are group probabilities only
         return
@@ -167,7 +168,7 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
     if rule is not None and rule.membership != "probabilities" and unknown:
         if rule.unseen_group == "error":
             labels, rows = zip(*unknown, strict=True)
-            policies = POLICIES[rule.stratified or rule.mixes]
+            policies = POLICIES[rule.stratified or rule.mixes or isinstance(rule, ClassRule)]
             raise unseen_groups(labels, rule.groups, policies=policies, rows=rows)
         how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
         n_rows = count(sum(n for _, n in unknown), "row")
@@ -184,9 +185,9 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
     )
 
 
-def _met(job: Job, rule: Rule | None) -> list[tuple[Label, int]]:
+def _met(job: Job, rule: Rule | ClassRule | None) -> list[tuple[Label, int]]:
     """The groups of a job, with their numbers of rows; for a rule by each attribute, the values of each."""
-    if rule is None or rule.membership != "each":
+    if not isinstance(rule, Rule) or rule.membership != "each":
         return job.groups
     found: dict[Any, tuple[Label, int]] = {}
     for i, (attribute, _) in enumerate(rule.attributes):

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from fairramp.cli.options import (
     OUTPUT,
     All,
+    ClassScore,
     Data,
     Decimal,
     Delimiter,
@@ -51,6 +52,7 @@ def apply(
     prefix: Annotated[str, Parameter(help="Prefix for the names of the new columns.", show_default=False)] = "",
     every: All = False,
     score: Score = None,
+    class_score: ClassScore = None,
     group: Group = None,
     group_probability: GroupProbability = None,
     strata: Strata = None,
@@ -70,17 +72,40 @@ def apply(
     """
     from fairramp.cli import library, naming, outputs, texts
     from fairramp.data.stored import format_of, read_back
+    from fairramp.rule.class_rule import ClassRule
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = naming.load_rule(rule, "apply")
+    known = naming.load_any_rule(rule, "apply")
     outputs.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
     key, seeded = library.drawing(screen, id, key_file, random_seed, probability_only)
+    by_id = id if key and not seeded else None
+    if isinstance(known, ClassRule):
+        from fairramp.cli import classes
+
+        classes.refuse_others({"score": score, "scale": scale})
+        _, columns = classes.columns_of(
+            known, class_score, group, strata, by_id, group_probability=group_probability, deciding=True
+        )
+        return classes.apply(
+            screen,
+            known,
+            rule,
+            data,
+            output,
+            columns=columns,
+            key=key,
+            seeded=seeded,
+            prefix=prefix,
+            every=every,
+            how={"delimiter": delimiter, "decimal": decimal},
+        )
+    naming.refuse_classes(class_score)
     columns = naming.columns_of(
         known,
         score,
         group,
         strata,
-        id if key and not seeded else None,
+        by_id,
         probabilities=naming.probabilities_of(group_probability, known.groups),
         deciding=True,
     )
@@ -101,12 +126,13 @@ def apply(
         else:
             screen.warn(f"{job.source.shown} has a header but no rows; so does the output.")
         decided, between = key is not None, library.output_delimiter(job, delimiter, decimal)
+        new = ["probability", "decision"][: len(added)]
         library.apply_to(job, known, key, seeded=seeded)
         with (
             screen.progress(job.source.connection, "Deciding"),
             outputs.written(
                 job.source.connection,
-                library.output_query(job, decided=decided, target=output, comma=decimal == ","),
+                library.output_query(job, new, target=output, comma=decimal == ","),
                 [*job.source.names, *added],
                 output,
                 delimiter=between,
@@ -114,7 +140,7 @@ def apply(
                 empty=not job.rows,
             ) as file,
         ):
-            rows = read_back(job.source, output, file, ["probability", "decision"][: len(added)], between)
+            rows = read_back(job.source, output, file, new, between)
             groups, repeated = library.count_decisions(
                 job, rows or "applied", decided=decided, one_pass=rows is None or format_of(output) != "parquet"
             )
@@ -139,3 +165,4 @@ def apply(
             "different row may get a different one."
         )
     screen.result("apply", rule=rule, data=data, output=output, columns=added, rows=job.rows, groups=groups)
+    return None

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from fairramp.cli.options import (
     All,
     AuditScale,
+    ClassScore,
     Confidence,
     Costs,
     Cutoff,
@@ -32,6 +33,7 @@ def audit(
     /,
     *,
     score: Score = None,
+    class_score: ClassScore = None,
     group: TrueGroup = None,
     group_probability: GroupProbability = None,
     label: Label = None,
@@ -97,6 +99,7 @@ def audit(
     from fairramp.errors import refuse_if
     from fairramp.measure.audit import audit as measure
     from fairramp.measure.gate import Gates, check_gates
+    from fairramp.rule.class_rule import ClassRule
 
     screen = Screen(json=json, quiet=quiet)
     gates = check_gates(
@@ -105,7 +108,29 @@ def audit(
         fail_below_ratio=fail_below_ratio,
         fail_unless_ratio=fail_unless_ratio,
     )
-    known = naming.load_rule(rule) if rule is not None else None
+    known = naming.load_any_rule(rule) if rule is not None else None
+    if isinstance(known, ClassRule) or (known is None and class_score):
+        from fairramp.cli import class_measures, classes
+
+        others = {"criterion": criterion, "combine": combine, "costs": costs, "cutoff": cutoff, "scale": scale}
+        classes.refuse_others(
+            {"score": score, "positive": positive, "higher_is_better:False": lower_is_better, **others}
+        )
+        labels, columns = classes.columns_of(
+            known, class_score, group, strata, group_probability=group_probability
+        )
+        return class_measures.audit(
+            screen,
+            data,
+            known,
+            columns=columns,
+            classes=labels,
+            gates=gates,
+            confidence=confidence,
+            every=every,
+            how={"label": label, "weight": weight, "delimiter": delimiter, "decimal": decimal},
+        )
+    naming.refuse_classes(class_score)
     refuse_if(
         lower_is_better and known and known.higher_is_better,
         "Higher scores are better for this rule; leave out --lower-is-better, or fit again with it",

@@ -1,6 +1,7 @@
 """`fairramp check`: test on new rows whether the gap exceeds the estimated limit."""
 
 from fairramp.cli.options import (
+    ClassScore,
     Confidence,
     Data,
     Decimal,
@@ -26,6 +27,7 @@ def check(
     /,
     *,
     score: Score = None,
+    class_score: ClassScore = None,
     group: TrueGroup = None,
     group_probability: GroupProbability = None,
     label: Label = None,
@@ -51,10 +53,26 @@ def check(
     from fairramp.cli import library, naming, texts
     from fairramp.measure.drift import check as compare
     from fairramp.measure.verdict import exit_code
+    from fairramp.rule.class_rule import ClassRule
     from fairramp.rule.limits import certifiable
 
     screen = Screen(json=json, quiet=quiet)
-    known = naming.load_rule(rule, "check")
+    known = naming.load_any_rule(rule, "check")
+    if isinstance(known, ClassRule):
+        from fairramp.cli import class_measures, classes
+
+        classes.refuse_others({"score": score, "scale": scale, "label": label, "positive": positive})
+        _, columns = classes.columns_of(known, class_score, group, strata, group_probability=group_probability)
+        return class_measures.check(
+            screen,
+            known,
+            rule,
+            data,
+            columns=columns,
+            confidence=confidence,
+            how={"weight": weight, "delimiter": delimiter, "decimal": decimal},
+        )
+    naming.refuse_classes(class_score)
     if not known.mixes:  # others have limits that new rows prove
         certifiable(known)
     texts.check_label(known, label)

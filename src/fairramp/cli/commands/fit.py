@@ -16,15 +16,16 @@ from fairramp.cli.options import (
     Date,
     Decimal,
     Delimiter,
+    FitClassScore,
     FitConfidence,
     FitGroup,
     FitGroupProbability,
+    FitScore,
     Json,
     Label,
     LowerIsBetter,
     MaxGap,
     MinRatio,
-    NeededScore,
     OverallRate,
     Positive,
     Quiet,
@@ -45,7 +46,8 @@ def fit(
     data: Data,
     /,
     *,
-    score: NeededScore,
+    score: FitScore = None,
+    class_score: FitClassScore = None,
     group: FitGroup = None,
     group_probability: FitGroupProbability = None,
     output: Annotated[str, Parameter(name=OUTPUT, help="File for the rule (JSON), or - for stdout.")],
@@ -88,10 +90,51 @@ def fit(
     """
     from fairramp.cli import library, naming, outputs, texts
     from fairramp.core.words import wrapped
+    from fairramp.errors import refuse_if
     from fairramp.measure.certificate import Certificate
     from fairramp.show.describe import certificate_of
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    settings = {
+        "criterion": criterion,
+        "max_gap": max_gap,
+        "min_ratio": min_ratio,
+        "overall_rate": overall_rate,
+        "combine": combine,
+        "ramp_width": library.width_of(ramp_width, scale),
+        "ramp": ramp,
+        "target_rate": target_rate,
+        "costs": library.costs_of(costs),
+        "cutoff": cutoff,
+        "scale": scale or "probability",
+        "higher_is_better": not lower_is_better,
+        "unseen_group": unseen_group,
+        "confidence": confidence,
+        "confidence_limit": confidence_limit,
+        "small_groups": small_groups,
+        "date": date,
+    }
+    if class_score:
+        from fairramp.cli import classes
+
+        classes.refuse_others({"score": score, "positive": positive})
+        return classes.fit(
+            screen,
+            data,
+            output,
+            class_score=class_score,
+            group=group,
+            group_probability=group_probability,
+            strata=strata,
+            label=label,
+            weight=weight,
+            replacing=replace,
+            settings=settings,
+            how={"delimiter": delimiter, "decimal": decimal},
+        )
+    refuse_if(
+        score is None, "--score is missing: pass the column with the scores, or --class-score for each class"
+    )
     outputs.check_output(output, data)
     earlier = outputs.keep_others(output, replace=replace)
     probabilities = naming.probabilities_of(group_probability)
@@ -112,23 +155,7 @@ def fit(
             found = library.fit(
                 job,
                 tuple(probabilities or ()),
-                criterion=criterion,
-                max_gap=max_gap,
-                min_ratio=min_ratio,
-                overall_rate=overall_rate,
-                combine=combine,
-                ramp_width=library.width_of(ramp_width, scale),
-                ramp=ramp,
-                target_rate=target_rate,
-                costs=library.costs_of(costs),
-                cutoff=cutoff,
-                scale=scale or "probability",
-                higher_is_better=not lower_is_better,
-                unseen_group=unseen_group,
-                confidence=confidence,
-                confidence_limit=confidence_limit,
-                small_groups=small_groups,
-                date=date,
+                **settings,
             )
         certificate = certificate_of(found, confidence or 0.95)
         measured: dict[str, tuple[float, float]] = {}
@@ -201,6 +228,7 @@ def fit(
         rule_fingerprint=found.fingerprint,
         data_fingerprint=record.fingerprint,
     )
+    return None
 
 
 def _given(**options: str | None) -> list[str]:

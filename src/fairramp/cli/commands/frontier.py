@@ -14,11 +14,12 @@ from fairramp.cli.options import (
     Data,
     Decimal,
     Delimiter,
+    FitClassScore,
+    FitScore,
     FrontierTarget,
     Json,
     LowerIsBetter,
     NeededGroup,
-    NeededScore,
     Positive,
     Quiet,
     RampWidth,
@@ -32,7 +33,8 @@ def frontier(
     data: Data,
     /,
     *,
-    score: NeededScore,
+    score: FitScore = None,
+    class_score: FitClassScore = None,
     group: NeededGroup,
     label: Annotated[str, Parameter(help=LABEL)],
     output: Annotated[
@@ -81,6 +83,24 @@ def frontier(
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
         outputs.check_output(output, data, {"--validation": validation}, table=True, pictures=True)
+    if class_score:
+        from fairramp.cli import class_measures, classes
+
+        asked = {"criterion": criterion != "parity", "target_rate": target_rate != "accuracy"}
+        asked |= {"higher_is_better:False": lower_is_better, "cutoff": cutoff is not None}
+        classes.refuse_others({"score": score, "positive": positive, "costs": costs, "scale": scale, **asked})
+        named, columns = classes.columns_of(None, class_score, group)
+        width = library.width_of(ramp_width, scale)
+        return class_measures.frontier(
+            screen,
+            data,
+            validation,
+            output,
+            columns=columns,
+            classes=named,
+            settings={"max_gaps": max_gap, "ramp_width": width, "confidence": confidence},
+            how={"label": label, "weight": weight, "delimiter": delimiter, "decimal": decimal},
+        )
     columns = naming.columns_of(None, score, group)
     # The fit rows first, then those to measure on.
     (scores, groups, labels, weights), *others = [
@@ -149,3 +169,4 @@ def frontier(
         confidence=curve.confidence,
         points=list(table.rows()),
     )
+    return None

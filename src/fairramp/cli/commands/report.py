@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from fairramp.cli.options import (
     OUTPUT,
+    ClassScore,
     Confidence,
     Data,
     Decimal,
@@ -48,6 +49,7 @@ def report(
         str | None, Parameter(help="Another rule file, such as the rule in force, to compare with.")
     ] = None,
     score: Score = None,
+    class_score: ClassScore = None,
     group: TrueGroup = None,
     group_probability: GroupProbability = None,
     label: Label = None,
@@ -70,11 +72,12 @@ def report(
     fairramp report rule.json scores.csv --label label -o report.html
     """
     from fairramp.cli import library, naming, outputs, texts
+    from fairramp.rule.class_rule import ClassRule
     from fairramp.show.report import Report, make_content
     from fairramp.show.words import unmarked
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known, other = naming.load_rule(rule, "report"), naming.load_rule(compare) if compare else None
+    known = naming.load_any_rule(rule, "report")
     refuse_if(
         not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
         "A report is a web page, so its name must end in .html, got {output}",
@@ -86,6 +89,25 @@ def report(
         "Cannot write tables to {tables}: it is not a folder",
         tables=tables,
     )
+    if isinstance(known, ClassRule):
+        from fairramp.cli import class_measures, classes
+
+        classes.refuse_others({"score": score, "scale": scale, "positive": positive, "compare": compare})
+        _, columns = classes.columns_of(known, class_score, group, strata, group_probability=group_probability)
+        words = {"title": title, "decision": decision, "owner": owner, "date": date, "review_date": review_date}
+        return class_measures.report(
+            screen,
+            known,
+            rule,
+            data,
+            output,
+            columns=columns,
+            tables=tables,
+            words={**words, "confidence": confidence},
+            how={"label": label, "weight": weight, "delimiter": delimiter, "decimal": decimal},
+        )
+    naming.refuse_classes(class_score)
+    other = naming.load_rule(compare) if compare else None
     probabilities = naming.probabilities_of(group_probability, known.groups)
     columns = naming.columns_of(known, score, group, strata, probabilities=probabilities)
     _, arrays = library.read(
@@ -134,3 +156,4 @@ def report(
     screen.warn(unmarked(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")
     screen.result("report", data=data, rule=rule, **names, output=output, report=content.to_dict())
+    return None

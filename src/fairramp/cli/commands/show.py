@@ -26,10 +26,16 @@ def show(
     fairramp show rule.json
     """
     from fairramp.cli import naming, texts
+    from fairramp.rule.class_rule import ClassRule
     from fairramp.show.describe import certificate_of, description
 
     screen = Screen(json=json, quiet=quiet)
-    known = naming.load_rule(rule)
+    known = naming.load_any_rule(rule)
+    if isinstance(known, ClassRule):
+        from fairramp.cli import class_measures
+
+        return class_measures.show(screen, known, rule, every=every)
     found = certificate_of(known, confidence)
     texts.show(screen, known, found, every=every)
     screen.result("show", rule=rule, **description(known, found))
+    return None
