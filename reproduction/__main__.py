@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairramp.errors import FairrampError
-from reproduction import claims, page, without, without_page
+from reproduction import claims, classes, classes_page, page, without, without_page
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, QUICK, Task, load
 from reproduction.results import Results
 from reproduction.runner import REDUCTION, all_methods, run_tasks
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     store = Store(RESULTS, FULL)
     chosen = tuple(options.data), tuple(options.classifiers)
     todo = tasks(options.seeds, *chosen)
-    cheap = [name for name in all_methods() if name not in (REDUCTION, *without.METHODS)]
+    cheap = [name for name in all_methods() if name not in (REDUCTION, *without.METHODS, *classes.METHODS)]
     wanted = options.methods or all_methods()
     again = options.methods is not None
     run_tasks(store, todo, [name for name in cheap if name in wanted], options.folder, options.jobs, again)
@@ -72,6 +72,8 @@ def run(options: argparse.Namespace) -> int:
         run_tasks(store, slow, [REDUCTION], options.folder, options.jobs, again)
     if (without.DATA in options.data) and (without.CLASSIFIER in options.classifiers):
         run_without(store, min(without.SEEDS, options.seeds), wanted, options, again)
+    if classes.CLASSIFIER in options.classifiers:
+        run_classes(store, min(classes.SEEDS, options.seeds), wanted, options.data, options, again)
     page.write(store, DOCS)
     return 0
 
@@ -88,21 +90,40 @@ def run_without(
         run_tasks(store, todo, names, options.folder, options.jobs, again, options.linearpost)
 
 
+def run_classes(
+    store: Store,
+    seeds: int,
+    wanted: Sequence[str],
+    data: Sequence[str],
+    options: argparse.Namespace,
+    again: bool = False,
+) -> None:
+    """Compute missing results with more than two classes, for the groups that each dataset has."""
+    for each in data:
+        names = [name for name in classes.methods_of(each) if name in wanted]
+        if names:
+            run_tasks(
+                store, tasks(seeds, (each,), (classes.CLASSIFIER,)), names, options.folder, options.jobs, again
+            )
+
+
 def quick(options: argparse.Namespace) -> int:
     """Run two seeds without the slow methods, and check the claims."""
     check_data(options.folder)
     start = time.perf_counter()
     folder = Path(tempfile.mkdtemp(prefix="fairramp-reproduction-"))
     store = Store(folder / "results", QUICK)
-    peers_of_full_run = {"holisticai", REDUCTION, *without.METHODS}
+    peers_of_full_run = {"holisticai", REDUCTION, *without.METHODS, *classes.METHODS}
     names = [name for name in all_methods() if name not in peers_of_full_run]
     run_tasks(store, tasks(claims.QUICK_SEEDS), names, options.folder, options.jobs)
     logistic = tasks(1, classifiers=("lr",))
     run_tasks(store, logistic, [REDUCTION], options.folder, options.jobs)
     run_without(store, without.QUICK_SEEDS, (*without.OURS, *without.LINEARPOST), options)
+    run_classes(store, classes.QUICK_SEEDS, (*classes.OURS, *classes.FAIRLEARN), DATA, options)
     page.write(store, folder)
     print(f"page: {folder / 'reproduction.md'} ({time.perf_counter() - start:.0f} s)")
-    return claims.report(claims.qualitative(store) + without_page.quick(Results(store)))
+    results = Results(store)
+    return claims.report(claims.qualitative(store) + without_page.quick(results) + classes_page.quick(results))
 
 
 def main() -> int:

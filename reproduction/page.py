@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reproduction import claims, compared, figures, paper, reasons, without_page
+from reproduction import claims, classes_page, compared, figures, paper, reasons, without_page
 from reproduction.names import NAMES, TITLES
 from reproduction.protocol import CLASSIFIERS, DATA
 from reproduction.results import PAIRS, Pair, Results, listed, signed, table, with_error, worded
@@ -42,6 +42,7 @@ def write(store: Store, folder: Path) -> Path:
         compared.other_objectives(results),
         compared.error_rates(results),
         without_page.section(results),
+        classes_page.section(results),
         pictures(results, drawn),
         times(results),
         reasons.write(results),
@@ -152,7 +153,9 @@ experiments have [their own page](reproduction-vision.md).
 
 def verdicts(results: Results) -> str:
     """Return our own criteria, and whether they hold."""
-    found = claims.criteria(results, TITLES, NAMES) + without_page.criteria(results)
+    found = (
+        claims.criteria(results, TITLES, NAMES) + without_page.criteria(results) + classes_page.criteria(results)
+    )
     rows = [["holds" if claim.holds else "**does not hold**", claim.text, claim.numbers] for claim in found]
     fair = claims.fair_peers(results)
     others = [peer for peer in claims.PEERS if peer not in fair and claims.worst_gap(results, peer) is not None]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from reproduction import error_rates, methods, objectives, reductions, without
+from reproduction import classes, error_rates, methods, objectives, reductions, without
 from reproduction.protocol import Scored, Task, train
 from reproduction.store import Result, Store
 
@@ -17,13 +17,15 @@ METHODS = methods.METHODS | objectives.METHODS | error_rates.METHODS
 
 def all_methods() -> list[str]:
     """Return the names of all methods, the slow ones last."""
-    return [*METHODS, REDUCTION, *without.METHODS]
+    return [*METHODS, REDUCTION, *without.METHODS, *classes.METHODS]
 
 
 def key(store: Store, name: str) -> str:
     """Return the fingerprint of a method's results."""
     if name in without.METHODS:
         settings = without.SETTINGS[name]
+    elif name in classes.METHODS:
+        settings = classes.SETTINGS[name]
     else:
         settings = reductions.SETTINGS if name == REDUCTION else METHODS[name].settings
     return store.key([name, settings])
@@ -54,14 +56,18 @@ def run_task(
     store: Store, task: Task, names: Sequence[str], folder: str | None, linearpost: str | None = None
 ) -> Task:
     """Compute and store the named methods of one task."""
-    blind = [name for name in names if name in without.METHODS]  # these have scores of their own
-    for name in blind:
-        store.add(task, name, key(store, name), without.run(name, task, folder, linearpost))
-    if len(blind) == len(names):
+    separate = [name for name in names if name in (*without.METHODS, *classes.METHODS)]
+    for name in separate:  # these have scores of their own
+        if name in classes.METHODS:
+            result = classes.run(name, task, folder)
+        else:
+            result = without.run(name, task, folder, linearpost)
+        store.add(task, name, key(store, name), result)
+    if len(separate) == len(names):
         return task
     scored = scores(store, task, folder)
     for name in names:
-        if name in blind:
+        if name in separate:
             continue
         if name == REDUCTION:
             result = reductions.run(scored, folder, store.settings)

@@ -1,7 +1,13 @@
-"""Compute the demo's scores, `fairramp/datasets/adult_scores.csv.gz`, from UCI Adult.
+"""Compute the datasets of the package, in `fairramp/datasets`, from UCI Adult.
 
-A seeded random half of the 48,842 rows trains a logistic regression. The other half, which the
-classifier never saw, is scored and written: id, score, sex, race, label. The choices:
+- `adult_scores.csv.gz`: a seeded random half of the 48,842 rows trains a logistic regression of the
+  income. The other half, which the classifier never saw, is scored and written: id, score, sex, race,
+  label.
+- `adult_hours.csv.gz`: the same half trains a logistic regression of the hours worked per week in three
+  classes, without the hours as a feature. Every second row of the other half is written: id, the
+  probability of each class in units of 0.0001 that sum to 10,000, sex, race, label.
+
+The choices:
 
 - Sex and race are not features, because many laws forbid decisions based on them. They are written
   next to the score because fairness is measured with them. `relationship` is a feature and
@@ -26,6 +32,7 @@ import csv
 import gzip
 import io
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +46,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairramp.errors import FairrampError
 
-OUTPUT = Path(__file__).resolve().parents[1] / "src/fairramp/datasets/adult_scores.csv.gz"
+DATASETS = Path(__file__).resolve().parents[1] / "src/fairramp/datasets"
 
 NUMBERS = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
 CATEGORIES = [
@@ -54,12 +61,16 @@ CATEGORIES = [
 SEED = 0
 DECIMALS = 6
 CUTOFF = 0.5
+#: The column that is cut into classes, and the lowest number of hours of each class but the first.
+HOURS, CUTS = "hours-per-week", (40.0, 41.0)
+#: Sum of the probabilities of a row, in their units.
+UNITS = 10_000
 
 
-def classifier() -> Pipeline:
-    """Return the unfitted logistic regression."""
-    numbers = list(range(len(NUMBERS)))
-    categories = list(range(len(NUMBERS), len(NUMBERS) + len(CATEGORIES)))
+def classifier(n_numbers: int = len(NUMBERS)) -> Pipeline:
+    """Return the unfitted logistic regression of this many numeric columns and the categories."""
+    numbers = list(range(n_numbers))
+    categories = list(range(n_numbers, n_numbers + len(CATEGORIES)))
     return make_pipeline(
         make_column_transformer(
             (StandardScaler(), numbers),
@@ -70,19 +81,44 @@ def classifier() -> Pipeline:
     )
 
 
-def compress(held_out: NDArray[np.int64], score: NDArray[np.float64], adult: Adult) -> bytes:
-    """Return the gzipped table of the held-out rows and their scores."""
+def compress(header: list[str], rows: Iterable[Sequence[object]]) -> bytes:
+    """Return a gzipped table."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["id", "score", "sex", "race", "label"])
-    for row, value in zip(held_out, score, strict=True):
-        written = f"{value:.{DECIMALS}f}"
-        writer.writerow([f"A{row + 1:05d}", written, adult.sex[row], adult.race[row], adult.label[row]])
+    writer.writerow(header)
+    writer.writerows(rows)
     compressed = io.BytesIO()
     # Not gzip.compress: in some Python versions its header names the operating system.
     with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
         file.write(table.getvalue().encode("ascii"))
     return compressed.getvalue()
+
+
+def in_units(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Round the probabilities of each row so that they sum to UNITS: the largest remainders are rounded up."""
+    exact = probabilities * UNITS
+    whole = np.floor(exact).astype(np.int64)
+    missing = UNITS - whole.sum(axis=1)
+    rank = np.argsort(np.argsort(whole - exact, axis=1, kind="stable"), axis=1)
+    return whole + (rank < missing[:, None])
+
+
+def hours(adult: Adult, train: NDArray[np.int64], held_out: NDArray[np.int64]) -> bytes:
+    """Train the classifier of hours, print its rates, and return the table."""
+    features = adult.select([name for name in NUMBERS if name != HOURS] + CATEGORIES)
+    label = np.digitize(adult.select([HOURS])[:, 0].astype(np.float64), CUTS)
+    model = classifier(len(NUMBERS) - 1).fit(features[train], label[train])
+    units = in_units(model.predict_proba(features[held_out]))
+    own = units.argmax(axis=1)
+    print(f"hours: {len(held_out):,} rows, accuracy {np.mean(own == label[held_out]):.6f}")
+    for c in range(units.shape[1]):
+        rates = [f"{sex} {np.mean(own[adult.sex[held_out] == sex] == c):.6f}" for sex in ("Female", "Male")]
+        print(f"  class {c}: {', '.join(rates)}")
+    rows = zip(held_out.tolist(), units.tolist(), strict=True)
+    return compress(
+        ["id", *(f"class_{c}" for c in range(units.shape[1])), "sex", "race", "label"],
+        ([f"A{row + 1:05d}", *one, adult.sex[row], adult.race[row], label[row]] for row, one in rows),
+    )
 
 
 def print_rates(name: str, group: NDArray[np.str_], selected: NDArray[np.bool_]) -> None:
@@ -94,7 +130,7 @@ def print_rates(name: str, group: NDArray[np.str_], selected: NDArray[np.bool_])
 
 
 def main() -> None:
-    """Download, train, score, write, and print a summary."""
+    """Download, train, score, write both tables, and print a summary."""
     try:
         adult = load_adult()
     except FairrampError as error:
@@ -107,8 +143,15 @@ def main() -> None:
     unrounded = model.predict_proba(features[held_out])[:, 1]
     score = np.round(unrounded, DECIMALS)
 
-    content = compress(held_out, score, adult)
-    OUTPUT.write_bytes(content)
+    people = zip(held_out.tolist(), score.tolist(), strict=True)
+    content = compress(
+        ["id", "score", "sex", "race", "label"],
+        ([f"A{i + 1:05d}", f"{x:.{DECIMALS}f}", adult.sex[i], adult.race[i], adult.label[i]] for i, x in people),
+    )
+    more = hours(adult, train, held_out[::2])
+    for name, written in (("adult_scores.csv.gz", content), ("adult_hours.csv.gz", more)):
+        (DATASETS / name).write_bytes(written)
+        print(f"{name}: {len(written):,} bytes")
 
     selected = score >= CUTOFF
     print(f"rows: {len(score):,} scored, {len(train):,} used for training")
@@ -117,7 +160,6 @@ def main() -> None:
     print_rates("sex", adult.sex[held_out], selected)
     print_rates("race", adult.race[held_out], selected)
     print(f"decisions changed by rounding: {np.sum(selected != (unrounded >= CUTOFF))}")
-    print(f"{OUTPUT.name}: {len(content):,} bytes")
 
 
 if __name__ == "__main__":

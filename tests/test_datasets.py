@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from fairramp.datasets import AdultScores, load_adult_scores
+from fairramp.datasets import AdultScores, load_adult_hours, load_adult_scores
 
 FIELDS = ["id", "score", "sex", "race", "label"]
 
@@ -100,12 +100,31 @@ def test_fields_cannot_be_replaced(adult: AdultScores) -> None:
         adult.score = adult.score  # type: ignore[misc]
 
 
-def test_the_packaged_file_is_small_and_has_no_timestamp_or_file_name() -> None:
-    content = files("fairramp.datasets").joinpath("adult_scores.csv.gz").read_bytes()
+@pytest.mark.parametrize("name", ["adult_scores.csv.gz", "adult_hours.csv.gz"])
+def test_the_packaged_files_are_small_and_have_no_timestamp_or_file_name(name: str) -> None:
+    content = files("fairramp.datasets").joinpath(name).read_bytes()
     assert len(content) < 400_000
     flags, time = content[3], content[4:8]
     assert flags == 0
     assert time == bytes(4)
+
+
+def test_hours_are_probabilities_of_three_classes_of_people_in_the_scores(adult: AdultScores) -> None:
+    hours = load_adult_hours()
+    assert hours.probabilities.shape == (12_211, 3)
+    assert hours.probabilities.min() >= 0
+    assert np.abs(hours.probabilities.sum(axis=1) - 1).max() < 1e-12
+    rows = np.searchsorted(adult.id, hours.id)
+    for name in ("id", "sex", "race"):
+        assert (getattr(adult, name)[rows] == getattr(hours, name)).all()
+    own = np.array(hours.classes)[hours.probabilities.argmax(axis=1)]
+    # As the script reported them.
+    assert np.mean(own == hours.label) == pytest.approx(0.565965, abs=5e-7)
+    assert np.mean(own[hours.sex == "Female"] == "over 40") == pytest.approx(0.081552, abs=5e-7)
+    assert np.mean(own[hours.sex == "Male"] == "over 40") == pytest.approx(0.310565, abs=5e-7)
+    for values in (hours.probabilities, hours.label):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = values[1]
 
 
 def test_the_license_file_names_the_source() -> None:

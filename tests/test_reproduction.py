@@ -6,7 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduction import claims, error_rates, methods, objectives, paper, reductions, runner, without
+from reproduction import (
+    claims,
+    classes,
+    classes_page,
+    error_rates,
+    methods,
+    objectives,
+    paper,
+    reductions,
+    runner,
+    without,
+)
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, Scored, Split, Task, keep_biased, split_rows
 from reproduction.results import Results
 from reproduction.store import Store, replaced
@@ -221,6 +232,9 @@ def test_stored_results_match_the_current_settings() -> None:
     }
     for name in without.METHODS:
         assert len(results.each((without.DATA, without.CLASSIFIER), name)) == without.SEEDS
+    for data in classes.ATTRIBUTES:
+        for name in classes.methods_of(data):
+            assert len(results.each((data, classes.CLASSIFIER), name)) == classes.SEEDS
 
 
 def blind_people(n: int = 4_000) -> Adult:
@@ -262,3 +276,76 @@ def test_rules_without_the_group_see_neither_attribute_and_shrink_the_true_gap(
 def test_expected_gaps_weight_each_row_by_its_group_probabilities() -> None:
     q = fairramp.GroupProbabilities({"A": [1.0, 0.5, 0.0], "B": [0.0, 0.5, 1.0]})
     assert without.expected_gap(np.array([1.0, 1.0, 0.0]), q) == pytest.approx(1.0 - 0.5 / 1.5)
+
+
+def class_rows(n: int = 3_000) -> classes.Rows:
+    """Rows with three classes, whose probabilities depend on the group."""
+    rng = np.random.default_rng(0)
+    parts = {}
+    for name in ("fit", "test"):
+        groups = rng.choice(["A", "B"], n)
+        scores = rng.normal(size=(n, 3)) + np.where(groups == "B", 0.8, 0.0)[:, None] * [1, 0, -1]
+        probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        label = (rng.random(n)[:, None] > probabilities.cumsum(axis=1)).sum(axis=1).clip(max=2)
+        parts[name] = probabilities, label, groups
+    columns = [{name: part[i] for name, part in parts.items()} for i in range(3)]
+    return classes.Rows(columns[0], columns[1], {"sex": columns[2]})
+
+
+def test_gaps_of_classes_compare_the_rates_of_each_class() -> None:
+    chances = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    assert classes.class_gaps(chances, np.array(["a", "a", "b"])) == pytest.approx([0.75, 0.25, 1.0])
+
+
+def test_rules_per_class_are_combined_as_described() -> None:
+    own = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
+    selected = np.array([[0.5, 0.4, 0.0], [0.0, 0.0, 0.0]])
+    # Draws: the first class in half of the cases, else the second, else the most probable one.
+    expected = np.array([[0.5 + 0.5 * 0.6, 0.5 * 0.4, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(classes.first_selected(selected, own), expected)
+    np.testing.assert_allclose(classes.shares(selected, own), [[5 / 9, 4 / 9, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("part", ["fit", "test"])
+def test_rules_at_equal_gap_have_no_larger_gap(part: str) -> None:
+    rows = class_rows()
+    own = classes.measured(classes.most_probable(rows.probabilities["test"]), rows, "sex")
+    smallest = classes.at_equal_gap(rows, "sex", 0.0, part)
+    assert smallest["max_gap"] == 0
+    # Halfway between no gap on the fitted rows and the classifier's own gap, so that a rule exists.
+    wanted = (smallest["gap"] + own["gap"]) / 2
+    found = classes.at_equal_gap(rows, "sex", wanted, part)
+    assert found["gap"] <= wanted + 1e-9
+    assert found["max_gap"] > 0
+    assert found["accuracy"] <= 1
+
+
+def test_fairlearns_rules_per_class_are_compared_with_ours() -> None:
+    rows = class_rows()
+    found = classes.compared("fairlearn", rows, "sex", 0)
+    for variant in ("likely", "shares"):
+        for rule in classes_page.RULES:
+            assert found[variant][rule]["gap"] <= found[variant]["gap"] + 1e-9
+    result = classes.ours(rows, "sex")
+    # The standard error of a difference between two rates of 1,500 rows is at most 0.02.
+    assert result["plain"]["0.0"]["gap"] < 0.06 < result["original"]["gap"]
+    json.dumps([found, result])
+
+
+def test_one_comparison_below_the_allowed_loss_fails_the_criterion(tmp_path: Path) -> None:
+    store = Store(tmp_path, FULL)
+
+    def stored(loss: float) -> list[claims.Claim]:
+        for data in classes.ATTRIBUTES:
+            for name in classes.methods_of(data):
+                peer = name.split("_", 2)[2:]
+                equal = {"gap": 0.1, "accuracy": 0.5, "max_gap": 0.1, "seconds": 0.1}
+                if peer:
+                    accuracy = 0.5 + (loss if name == "classes_age_fairlearn" else 0)
+                    cell = {"gap": 0.1, "accuracy": accuracy, "random": 0.0, "ours": equal, "recalibrated": equal}
+                    result = {v: cell for p, v in classes_page.PEERS if p == peer[0]} | {"seconds": 1.0}
+                    store.add(Task(data, classes.CLASSIFIER, 0), name, runner.key(store, name), result)
+        return classes_page.criteria(Results(store))
+
+    assert [claim.holds for claim in stored(0.0009)] == [True, True]
+    assert [claim.holds for claim in stored(0.0011)] == [False, False]

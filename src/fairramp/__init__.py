@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from fairramp.measure.audit import audit
     from fairramp.measure.audited import Audit
     from fairramp.measure.certificate import Certificate, rows_needed
+    from fairramp.measure.class_audit import audit_classes
+    from fairramp.measure.class_audited import ClassAudit, ClassSelection
+    from fairramp.measure.class_frontier import ClassFrontier, class_frontier
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
     from fairramp.measure.group_model import GroupModel
@@ -62,8 +65,11 @@ __all__ = [
     "Bound",
     "Certificate",
     "Check",
+    "ClassAudit",
+    "ClassFrontier",
     "ClassRecord",
     "ClassRule",
+    "ClassSelection",
     "Columns",
     "FairrampError",
     "FairrampWarning",
@@ -93,8 +99,10 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "audit",
+    "audit_classes",
     "baselines",
     "bounds",
+    "class_frontier",
     "datasets",
     "draws",
     "fit_class_rule",
@@ -143,6 +151,9 @@ _HOMES = {
         "measure.audited": ("Audit",),
         "measure.bounds": ("bounds",),
         "measure.certificate": ("Certificate", "rows_needed"),
+        "measure.class_audit": ("audit_classes",),
+        "measure.class_audited": ("ClassAudit", "ClassSelection"),
+        "measure.class_frontier": ("ClassFrontier", "class_frontier"),
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
         "measure.group_model": ("GroupModel",),

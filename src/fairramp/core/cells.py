@@ -6,7 +6,8 @@ works per group works per cell. Only the gap differs: it compares cells of the s
     gap = max over strata of (largest − smallest rate of its cells)
 
 Equalized odds compares two rates of each group. They form one list, first the true positive rates of all groups,
-then the false positive rates, in which a rate is compared with those of its own kind: two more strata.
+then the false positive rates, in which a rate is compared with those of its own kind: two more strata. The rates
+of several classes form such a list, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +49,7 @@ def cell_columns(
 
     `outer` is what the first half of a label is.
     """
-    which = {"error_rate": name_column([event.short for event in events])} if events else {}
+    which = {events[0].column: name_column([event.short for event in events])} if events else {}
     if not stratified:
         return which | {"group": name_column(labels)}
     halves = zip(*(label_parts(label) for label in labels), strict=True)

@@ -6,10 +6,16 @@
     false_positive   false positive rate   those with label 0    predictive_equality
     odds             the latter two        both                  equalized_odds
 
-A *rate* is the mean selection probability over the rows of a group for which the event holds.
+A *rate* is the mean selection probability over the rows of a group for which the event holds. A classifier with
+several classes has one such rate of all rows for each class.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
+
+from fairramp.core.labels import Label, show_label
+from fairramp.core.table import one_line
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,9 @@ class Event:
     flat: str = "nearest"
     parts: tuple["Event", ...] = ()
 
+    #: Name of the column that says which of several rates a table has.
+    column: ClassVar = "error_rate"
+
     @property
     def simple(self) -> tuple["Event", ...]:
         """The events whose rates are made equal: its parts, or itself."""
@@ -52,7 +61,7 @@ class Event:
     @property
     def needs_labels(self) -> bool:
         """Whether only labels tell which rows count."""
-        return self.label is not None or bool(self.parts)
+        return self.label is not None or any(part.needs_labels for part in self.parts)
 
     @property
     def row(self) -> str:
@@ -65,9 +74,30 @@ class Event:
         return self.row.replace("row", "rows")
 
     @property
+    def rates(self) -> str:
+        """What the rates of several groups are called."""
+        return f"{self.rate}s"
+
+    @property
     def gap(self) -> str:
         """What the gap between its rates is called."""
-        return "gap" if not self.needs_labels else f"gap between {self.rate}s"
+        return "gap" if not self.needs_labels else f"gap between {self.rates}"
+
+
+class ClassEvent(Event):
+    """A class that a row can get, or any of several classes: `parts`."""
+
+    column: ClassVar = "class"
+
+    @property
+    def rates(self) -> str:
+        """What the rates of several groups are called."""
+        return "rates of any class" if self.parts else f"rates of class {self.short}"
+
+    @property
+    def gap(self) -> str:
+        """What the gap between its rates is called."""
+        return "gap of any class" if self.parts else f"gap of class {self.short}"
 
 
 SELECTION = Event("selection", "selection rate", "rate", "parity", None)
@@ -91,3 +121,18 @@ SYNONYMS = {
     **dict.fromkeys(("equal_odds", "equalised_odds", "odds", "separation", "eo"), "equalized_odds"),
     **dict.fromkeys(("tnr", "true_negative_rate", "true_negative_rate_parity"), "predictive_equality"),
 }
+
+
+def class_event(classes: Sequence[Label]) -> ClassEvent:
+    """The event of a classifier with several classes, with one part per class.
+
+    >>> [part.rates for part in class_event(["low", "high"]).parts]
+    ['rates of class low', 'rates of class high']
+    """
+    shown = [one_line(show_label(label)) for label in classes]
+    names = shown if len(set(shown)) == len(shown) else list(map(repr, classes))  # such as 1 and "1"
+    parts = [
+        ClassEvent(name, f"rate of class {short}", short, "parity", None)
+        for name, short in zip(names, shown, strict=True)
+    ]
+    return ClassEvent("classes", "rate", "rate", "parity", None, parts=tuple(parts))

@@ -165,11 +165,13 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, str | bytes)
 
 
-def split_validation(validation: Any) -> tuple[Any, Any, Any, Any]:
-    """Scores, groups, labels and weights (or None) of validation rows."""
+def split_validation(validation: Any, scores_name: str = "scores") -> tuple[Any, Any, Any, Any]:
+    """Scores, groups, labels and weights (or None) of validation rows; the error calls scores `scores_name`."""
     if not isinstance(validation, tuple) or len(validation) not in (3, 4):
         raise InputError(
-            "must be a tuple (scores, groups, labels) or (scores, groups, labels, weights)", argument="validation"
+            "must be a tuple ({first}, groups, labels) or ({first}, groups, labels, weights)",
+            argument="validation",
+            first=scores_name,
         )
     scores, groups, labels, *weights = validation
     return scores, groups, labels, weights[0] if weights else None

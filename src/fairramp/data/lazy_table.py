@@ -1,7 +1,8 @@
 """A lazy table as a fit reads it: short column names, checked values, and its groups.
 
     table       the user's columns         →  x for the score, g0, g1, … for the group, w the weight, y the label,
-                                              q0, q1, … for the group probabilities
+                                              q0, q1, … for the group probabilities, p0, p1, … for the scores of
+                                              several classes
     profile     one pass, sums per group   →  the groups, their rows and weights, or an error
 
 Only these sums are loaded into Python. A comparison with null is null and one with NaN is false, so invalid rows
@@ -20,6 +21,7 @@ from fairramp.core.labels import Label, canonical_label, label_key, label_of
 from fairramp.core.scales import Scale
 from fairramp.data import engines
 from fairramp.data.arrays import TWO_CLASSES, no_weight
+from fairramp.data.classes import PER_CLASS
 from fairramp.data.columns import Columns
 from fairramp.data.probable import PER_ROW, SUM_TOLERANCE
 from fairramp.data.rows import refusal
@@ -61,7 +63,8 @@ class LazyTable:
         self.n_strata, self.by_label = len(columns.strata or ()), by_label
         self.weighted = weight is not None
         shares = {f"q{i}": ("group_probabilities", name) for i, name in enumerate(columns.probabilities or ())}
-        numbers, self.shares = numbers | shares, [*shares]
+        scores = {f"p{i}": ("probabilities", name) for i, name in enumerate(columns.class_scores or ())}
+        numbers, self.shares, self.scores = numbers | shares | scores, [*shares], [*scores]
         self.rows = frame.select(
             **{
                 short: _number(schema, plain[name], argument)
@@ -123,24 +126,24 @@ class Profile(NamedTuple):
     saturated: int
 
     @classmethod
-    def of(cls, table: LazyTable, scale: Scale) -> "Profile":
-        """Pass over a table and raise if it contains invalid values."""
+    def of(cls, table: LazyTable, scale: Scale | None) -> "Profile":
+        """Pass over a table and raise if it contains invalid values; no scale if there are several classes."""
         x, w, y = nw.col("x"), nw.col("w"), nw.col("y")
-        low, high = scale.finite_range
         # A comparison with null is null and one with NaN is false: neither counts as valid.
-        checks = {
-            "sound": ("x", (x >= low) & (x <= high)),
+        checks: dict[str, tuple[str | None, Any]] = {
             "weighs": ("w", (w >= 0) & (w <= _BIGGEST)),
             "counts": ("w", w > 0),
             "zero_one": ("y", (y == 0) | (y == 1)),
             "has_id": ("has_id", nw.col("has_id")),
-            "tied": (
-                None if scale.crowded_beyond is None else "x",
-                scale.crowded(x) & (w > 0) if table.weighted else scale.crowded(x),
-            ),
         }
-        if table.shares:
-            checks |= _share_checks([nw.col(share) for share in table.shares])
+        if scale is not None:
+            low, high = scale.finite_range
+            checks["sound"] = ("x", (x >= low) & (x <= high))
+            if scale.crowded_beyond is not None:
+                checks["tied"] = ("x", scale.crowded(x) & (w > 0) if table.weighted else scale.crowded(x))
+        for which in (table.shares, table.scores):
+            if which:
+                checks |= _share_checks(which)
         present = table.rows.collect_schema().names()
         counted = {name: holds for name, (column, holds) in checks.items() if column in present}
         weights = {"positive": nw.when(w > 0).then(w)} if table.weighted else {}
@@ -156,15 +159,18 @@ class Profile(NamedTuple):
         total = {name: int(values.sum()) for name, values in counts.items()}
         n_rows = total["n"]
         if not n_rows:
-            raise InputError("is empty", argument="scores", remedy="pass at least one row")
-        if total["sound"] < n_rows:
+            argument = "probabilities" if table.scores else "scores"
+            raise InputError("is empty", argument=argument, remedy="pass at least one row")
+        if scale is not None and total["sound"] < n_rows:
             _refuse_scores(table, scale, counted["sound"])
         for name, argument, rule, remedy in (
             ("has_id", "ids", "must be strings or integers, got null", "give every row a unique id"),
             ("zero_one", "labels", "must be 0 or 1, got other values", TWO_CLASSES),
             ("weighs", "sample_weight", "must be finite and not negative, got other values", None),
-            ("likely", "group_probabilities", "must be numbers between 0 and 1, got other values", None),
-            ("whole", "group_probabilities", "must sum to 1 in every row, got other sums", PER_ROW),
+            ("likely_p0", "probabilities", "must be numbers between 0 and 1, got other values", None),
+            ("whole_p0", "probabilities", "must sum to 1 in every row, got other sums", PER_CLASS),
+            ("likely_q0", "group_probabilities", "must be numbers between 0 and 1, got other values", None),
+            ("whole_q0", "group_probabilities", "must sum to 1 in every row, got other sums", PER_ROW),
         ):
             if total.get(name, n_rows) < n_rows:
                 raise _bad_rows(argument, rule, n_rows - total[name], remedy)
@@ -188,11 +194,13 @@ class Profile(NamedTuple):
         )
 
 
-def _share_checks(shares: list[Any]) -> dict[str, tuple[str, Any]]:
-    """Whether the group probabilities of a row are valid: each of them, and their sum."""
+def _share_checks(names: list[str]) -> dict[str, tuple[str | None, Any]]:
+    """Whether the probabilities of a row are valid: each of them, and their sum."""
+    shares, first = [nw.col(name) for name in names], names[0]
     likely = reduce(and_, ((share >= 0) & (share <= 1 + SUM_TOLERANCE) for share in shares))
     excess = reduce(add, shares) - 1.0
-    return {"likely": ("q0", likely), "whole": ("q0", (excess >= -SUM_TOLERANCE) & (excess <= SUM_TOLERANCE))}
+    whole = (excess >= -SUM_TOLERANCE) & (excess <= SUM_TOLERANCE)
+    return {f"likely_{first}": (first, likely), f"whole_{first}": (first, whole)}
 
 
 def _number(schema: Any, name: str, argument: str) -> Any:

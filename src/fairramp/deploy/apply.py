@@ -5,7 +5,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from fairramp.data.columns import check_new, prefixed
+from fairramp.core.scales import Scale
+from fairramp.data.columns import Columns, check_new, prefixed
 from fairramp.data.engines import engine_of, is_lazy
 from fairramp.data.groups import Codes
 from fairramp.data.lazy_table import LazyTable, Profile
@@ -13,6 +14,7 @@ from fairramp.data.tables import check_columns, open_table
 from fairramp.deploy.engines import dask, duckdb, memory, polars, spark
 from fairramp.deploy.plan import check_both
 from fairramp.errors import InputError
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.draws import checked_key
 from fairramp.rule.rule import Rule
 
@@ -34,21 +36,41 @@ def apply(
     `names` holds the column names `score`, `group`, `strata` and `group_probability`.
     """
     table, give = open_table(frame)
+    key, columns, new = checked(table, rule, ["probability"], id, key, prefix, names)
+    step = memory.apply
+    if is_lazy(table):
+        labels = lazily_checked(table, columns, rule.meaning)
+        if columns.grouped:
+            rule.ramps_of(labels)  # raises on unseen groups
+        step = STEPS[engine_of(table).name]
+    return give(nw.from_native(step(rule, table, columns, key, new)))
+
+
+def checked(
+    table: Any,
+    rule: Rule | ClassRule,
+    probabilities: list[str],
+    id: str | None,
+    key: str | None,
+    prefix: str,
+    names: dict[str, Any],
+) -> tuple[str | None, Columns, list[str]]:
+    """The checked key, the columns to read, and the names of the new ones."""
     columns = rule.reading(id=id, **names)
     check_columns(table, columns.all)
     check_both(id=id, key=key)
-    key = None if key is None else checked_key(key)
-    new = prefixed(prefix, ("probability",) if id is None else ("probability", "decision"))
-    engine = engine_of(table) if is_lazy(table) else None
-    check_new(new, table.collect_schema().names(), str.casefold if engine and engine.folds_case else str)
-    if engine is not None:
-        if id is not None:
-            _check_id_type(table.collect_schema()[id])
-        profile = Profile.of(LazyTable(table, columns), rule.meaning)
-        if columns.grouped:
-            rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # raises on unseen groups
-    step = memory.apply if engine is None else STEPS[engine.name]
-    return give(nw.from_native(step(rule, table, columns, key, new)))
+    new = prefixed(prefix, [*probabilities, *([] if id is None else ["decision"])])
+    folds = is_lazy(table) and engine_of(table).folds_case
+    check_new(new, table.collect_schema().names(), str.casefold if folds else str)
+    return None if key is None else checked_key(key), columns, new
+
+
+def lazily_checked(table: Any, columns: Columns, scale: Scale | None) -> Codes:
+    """One pass over a lazy table, which raises if values are invalid; returns its groups."""
+    if columns.id is not None:
+        _check_id_type(table.collect_schema()[columns.id])
+    labels = Profile.of(LazyTable(table, columns), scale).labels
+    return Codes(np.arange(len(labels)), 0, labels)
 
 
 def _check_id_type(dtype: Any) -> None:

@@ -43,13 +43,18 @@ def decision(probability: str, key: str, id_text: str, dialect: Dialect) -> str:
 
     NULL if the probability is NULL, or if a draw is needed and the id or the key is NULL. Both are text.
     """
-    assert dialect.draw is not None
-    zero, one, parts = literal(0.0, dialect), literal(1.0, dialect), literal(2.0**52, dialect)
-    whole = dialect.draw.format(message=f"{key}\n  || ':' || {id_text}")
+    zero, one = literal(0.0, dialect), literal(1.0, dialect)
     return (
         f"CAST(CASE\nWHEN {probability} <= {zero} THEN 0\nWHEN {probability} >= {one} THEN 1\n"
-        f"ELSE CAST({whole} / {parts}\n< {probability} AS INTEGER)\nEND AS {dialect.small})"
+        f"ELSE CAST({draw(key, id_text, dialect)}\n< {probability} AS INTEGER)\nEND AS {dialect.small})"
     )
+
+
+def draw(key: str, id_text: str, dialect: Dialect) -> str:
+    """The draw of an id; NULL if the id or the key is NULL."""
+    assert dialect.draw is not None
+    whole = dialect.draw.format(message=f"{key}\n  || ':' || {id_text}")
+    return f"{whole} / {literal(2.0**52, dialect)}"
 
 
 class Lookup(NamedTuple):
@@ -272,7 +277,22 @@ def formula_of(
     dialect: Dialect,
     held: Callable[[Any, Any], Any] = lambda part, dtype: part,
 ) -> Formula:
-    """A rule's arithmetic on a table with typed columns.
+    """A rule's arithmetic on a table with typed columns; `held` as in `typed_lookup`."""
+    score, *chances = (
+        f"CAST({identifier(name or '', dialect)} AS DOUBLE)"
+        for name in (columns.score, *(columns.probabilities or ()))
+    )
+    lookups = [typed_lookup(lookup, schema, dialect, held) for lookup in lookups_of(rule, columns)]
+    return Formula(rule, score, dialect, lookups, chances)
+
+
+def typed_lookup(
+    lookup: Lookup,
+    schema: Any,
+    dialect: Dialect,
+    held: Callable[[Any, Any], Any] = lambda part, dtype: part,
+) -> Lookup:
+    """A lookup in a table with typed columns.
 
     '1' is not 1 and True is not 1, though a database would cast one to the other and find them equal. So columns
     are compared only with groups that they can hold. `held` converts a label to the engine's value in a column of
@@ -282,18 +302,11 @@ def formula_of(
     def held_by(part: Label, dtype: Any) -> Any:
         return None if part is None else held(part, dtype) if type(part) is kind_of(dtype) else float("nan")
 
-    def typed(lookup: Lookup) -> Lookup:
-        types = [schema[name] for name in lookup.columns]
-        return lookup.holding(
-            [_compared(identifier(name, dialect), schema[name], dialect) for name in lookup.columns],
-            [tuple(map(held_by, label, types)) for label in lookup.labels],
-        )
-
-    score, *chances = (
-        f"CAST({identifier(name or '', dialect)} AS DOUBLE)"
-        for name in (columns.score, *(columns.probabilities or ()))
+    types = [schema[name] for name in lookup.columns]
+    return lookup.holding(
+        [_compared(identifier(name, dialect), schema[name], dialect) for name in lookup.columns],
+        [tuple(map(held_by, label, types)) for label in lookup.labels],
     )
-    return Formula(rule, score, dialect, [typed(lookup) for lookup in lookups_of(rule, columns)], chances)
 
 
 def _compared(column: str, dtype: Any, dialect: Dialect) -> str:

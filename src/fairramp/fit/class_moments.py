@@ -1,4 +1,4 @@
-"""Moments of several classes in memory, for the solver of affine constraints (`fit.affine`).
+"""Moments of several classes in memory, for the solver (`fit.dual`).
 
 Row i has scores p_i of C classes, weight w_i (Σ w = 1) and group memberships q_ik that sum to 1. With offsets
 a_kc and width γ,
@@ -6,7 +6,7 @@ a_kc and width γ,
     h_i = projection onto the simplex of (p_i − Σ_k q_ik a_k)/γ          r_kc = Σ_i w_i q_ik h_ic / π_k
 
 minimizes Σ_i w_i (γ/2 · ‖h_i − 1/C‖² − p_i · h_i) with all rates of a class in its band, for the right offsets.
-They solve the dual of `fit.affine` with one block of columns per class, in which the cost of a row is
+They minimize the dual with one block of columns per class, in which the cost of a row is
 
     ψ(v) = v · h − γ/2 · ‖h − 1/C‖²        at v = p − Σ_k q_k a_k
 
@@ -34,7 +34,7 @@ _PIECE = 1 << 16
 #: Coarser samples have one row in this many, a prime; a sample of fewer rows per group is not made coarser.
 _STRIDE, _FEW = 17, 1000
 #: With more rows, those whose lead is at most the width and this much are kept for later passes.
-_MANY, _NEAR = 1 << 13, 0.01
+_MANY, NEAR = 1 << 13, 0.01
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,12 @@ class ClassMoments:
         offsets = shifts.reshape(self.n_classes, self.n_groups)
         return self._scaled([self._sums(piece, piece.moved(offsets), width) for piece in self.pieces])
 
-    def around(self, shifts: Floats, width: float) -> "tuple[Sums, _Window | None]":
+    def around(self, shifts: Floats, width: float) -> "tuple[Sums, Window | None]":
         """The sums, and the rows that suffice for offsets close by; None if these are too many."""
         if self.n_rows < _MANY:
             return self.at(shifts, width), None
         offsets = shifts.reshape(self.n_classes, self.n_groups)
-        slack = max(width, _NEAR)
+        slack = max(width, NEAR)
         empty = np.zeros((len(self.shares), len(self.shares)))
 
         def work(piece: Part) -> tuple[Part, Sums]:
@@ -165,7 +165,7 @@ class ClassMoments:
         rows = ClassMoments(close, self.n_groups, self.total)
         inside = rows.at(shifts, width)
         sums = Sums(sure.cost + inside.cost, sure.selected + inside.selected, inside.curvature)
-        window = _Window(rows, shifts, width, slack, sure.cost, sure.selected)
+        window = Window(rows, shifts, width, slack, sure.cost, sure.selected)
         return sums, window if 4 * rows.n_rows < self.n_rows else None
 
     def _scaled(self, found: Sequence[Sums]) -> Sums:
@@ -205,7 +205,7 @@ class ClassMoments:
 
 
 @dataclass(frozen=True)
-class _Window:
+class Window:
     """The rows that can change, and the sums over all others, which are linear while no lead is used up."""
 
     rows: ClassMoments

@@ -2,14 +2,14 @@
 
     checked rows  →  parts by group  →  own decisions if they meet the limit, otherwise the solver  →  ClassRule
 
-Every stratum is a problem of its own. See `fit.class_moments` for the problem, and `fit.affine` for the solver.
+Every stratum is a problem of its own. See `fit.class_moments` for the problem, and `fit.dual` for the solver.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -17,21 +17,22 @@ from fairramp._version import __version__
 from fairramp.core.bands import Gap
 from fairramp.core.blocks import map_all
 from fairramp.core.cells import strata_slices, stratum_index
-from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH, check_number, check_option, is_real
+from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH, check_date, check_number, check_option, is_real
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, show_label
 from fairramp.core.simplex import class_chances, largest_two
-from fairramp.core.table import with_rows
 from fairramp.core.words import NOTHING
 from fairramp.data.classes import ClassSample
+from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError, UnsupportedError, warn
-from fairramp.fit.affine import minimum, null_space
+from fairramp.fit.affine import null_space
 from fairramp.fit.class_moments import ClassMoments, Part, pieces
-from fairramp.fit.mixed import LARGEST_MISS
+from fairramp.fit.dual import minimum
+from fairramp.fit.keywords import DEFAULTS
+from fairramp.fit.mixed import LARGEST_MISS, warn_few
 from fairramp.fit.problem import Optimal, Problem
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.rule.class_file import UNSEEN
 from fairramp.rule.class_record import ClassRecord
 from fairramp.rule.class_rule import ClassRule
@@ -63,13 +64,28 @@ class ClassSettings:
             )
         object.__setattr__(self, "ramp_width", float(width))
         check_option("unseen_group", self.unseen_group, UNSEEN)
-        if self.date is not None and not isinstance(self.date, str):
-            raise InputError(
-                "must be a string",
-                argument="date",
-                got=self.date,
-                remedy="pass, for example, date.today().isoformat()",
-            )
+        check_date(self.date)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> "ClassSettings":
+        """From settings of any fit; those that several classes do not have must have their default."""
+        own = {field.name for field in fields(cls)}
+        for name, value in given.items():
+            if name not in own and value != DEFAULTS[name]:
+                asked = f"{name}:{value}" if isinstance(value, str | bool) else name
+                raise UnsupportedError(
+                    "A rule for several classes does not support {" + asked + "}", remedy="remove it"
+                )
+        return cls(**{name: given[name] for name in own & given.keys() if given[name] is not None})
+
+
+def check_policy(settings: ClassSettings, *, soft: bool) -> None:
+    """Raise if group probabilities come with a policy for unseen groups."""
+    if soft and settings.unseen_group != "error":
+        raise UnsupportedError(
+            "Group probabilities do not support {unseen_group:" + settings.unseen_group + "}: no group is unseen",
+            remedy="remove one of the two",
+        )
 
 
 def fit_class_rule(
@@ -130,7 +146,7 @@ def fit_class_rule(
     >>> p[sex == "M"] = rng.dirichlet([1, 2, 3], (sex == "M").sum())
     >>> rule = fairramp.fit_class_rule(p, sex, classes=["low", "mid", "high"], max_gap=0.02)
     >>> round(rule.record.gap_before, 3), round(rule.record.gap_after, 3)
-    (0.226, 0.02)
+    (0.306, 0.02)
     >>> rule.probabilities(p[:2], sex[:2]).shape
     (2, 3)
     """
@@ -142,14 +158,61 @@ def fit_class_rule(
 
 
 def fit_class_sample(sample: ClassSample, settings: ClassSettings, *, cross_fitted: bool = False) -> ClassRule:
-    """Fit a rule to checked rows."""
-    rows = ClassRows.of(sample)
-    if sample.membership is not None and settings.unseen_group != "error":
-        raise UnsupportedError(
-            "Group probabilities do not support {unseen_group:" + settings.unseen_group + "}: no group is unseen",
-            remedy="remove one of the two",
-        )
-    n_classes, n_groups = len(sample.classes), len(rows.groups)
+    """Fit a rule to checked rows in memory."""
+    return fit_class_rows(
+        ClassRows.of(sample),
+        sample.classes,
+        sample.columns,
+        settings,
+        weighted=sample.weights is not None,
+        cross_fitted=cross_fitted,
+    )
+
+
+class Rows(Protocol):
+    """Checked rows, of any engine, as a fit reads them: see `ClassRows`."""
+
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """The groups, or the cells of groups and strata."""
+
+    @property
+    def sizes(self) -> Any:
+        """Number of rows of each; expected ones, rounded, for group probabilities."""
+
+    @property
+    def stratified(self) -> bool:
+        """Whether groups are cells of strata."""
+
+    @property
+    def soft(self) -> bool:
+        """Whether rows have group probabilities."""
+
+    def within(self, part: slice) -> Self:
+        """The rows of some adjacent groups, numbered anew."""
+
+    def outcome(self, offsets: Floats, width: float) -> "Outcome":
+        """The rates at offsets of shape (C, K)."""
+
+    def score_sums(self) -> Floats:
+        """Σ w q_k p_c, of shape (C, K)."""
+
+    def moments(self) -> Any:
+        """The sums of the solver: `fit.moments.Moments` with `gram` and `masses`."""
+
+
+def fit_class_rows(
+    rows: Rows,
+    classes: tuple[Label, ...],
+    columns: Columns,
+    settings: ClassSettings,
+    *,
+    weighted: bool,
+    cross_fitted: bool = False,
+) -> ClassRule:
+    """Fit a rule to checked rows of any engine."""
+    check_policy(settings, soft=rows.soft)
+    n_classes, n_groups = len(classes), len(rows.groups)
     strata = stratum_index(rows.groups) if rows.stratified else None
     slices = strata_slices(strata, n_groups)
     none = np.zeros((n_classes, n_groups))
@@ -165,14 +228,14 @@ def fit_class_sample(sample: ClassSample, settings: ClassSettings, *, cross_fitt
     after = own if width == 0 else rows.outcome(offsets, width)
     rule = ClassRule(
         groups=rows.groups,
-        classes=sample.classes,
+        classes=classes,
         offsets=tuple(map(tuple, offsets.T.tolist())),
         ramp_width=width,
         max_gap=settings.max_gap,
         stratified=rows.stratified,
         unseen_group=settings.unseen_group,
-        columns=sample.columns,
-        membership="known" if sample.membership is None else "probabilities",
+        columns=columns,
+        membership="probabilities" if rows.soft else "known",
         record=ClassRecord(
             rows=tuple(rows.sizes.tolist()),
             before=_nested(own.rates),
@@ -180,14 +243,14 @@ def fit_class_sample(sample: ClassSample, settings: ClassSettings, *, cross_fitt
             at_random=tuple(np.clip(after.at_random, 0.0, 1.0).tolist()),
             strata=None if strata is None else tuple(strata.tolist()),
             ramp_width=settings.ramp_width,
-            weighted=sample.weights is not None,
+            weighted=weighted,
             cross_fitted=cross_fitted,
-            fingerprint=rows.fingerprint(sample.classes, own),
+            fingerprint=fingerprint_of(rows, classes, own),
             version=__version__,
             date=settings.date,
         ),
     )
-    _warn(rule, solved, after.rates, soft=sample.membership is not None)
+    _warn(rule, solved, after.rates, soft=rows.soft)
     return rule
 
 
@@ -196,27 +259,27 @@ def _nested(rates: Floats) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, np.clip(rates, 0.0, 1.0).T.tolist()))
 
 
-def _solve(parts: "ClassRows", n_classes: int, problem: Problem) -> tuple[Floats, Floats]:
+def _solve(rows: Rows, n_classes: int, problem: Problem) -> tuple[Floats, Floats]:
     """Offsets of shape (C, K) of the smallest size, and the rates that the solver found."""
-    n_groups = len(parts.groups)
-    moments = ClassMoments(parts.parts, n_groups)
+    n_groups = len(rows.groups)
+    moments = rows.moments()
     empty = np.flatnonzero(moments.masses <= 0)
     for k in empty:
         raise InputError(
             "Group {group} has probability 0 in every row",
             remedy="leave its column out",
-            group=show_label(parts.groups[k]),
+            group=show_label(rows.groups[k]),
         )
     blocks = [slice(c * n_groups, (c + 1) * n_groups) for c in range(n_classes)]
     _, best = minimum(moments, blocks, problem)
     offsets = best.shifts[:-1].reshape(n_classes, n_groups)
     offsets = offsets - offsets.mean(axis=0)
-    if parts.soft:
+    if rows.soft:
         offsets = _determined(offsets, moments, problem, best.rates)
     return offsets, best.rates.reshape(n_classes, n_groups)
 
 
-def _determined(offsets: Floats, moments: ClassMoments, problem: Problem, rates: Floats) -> Floats:
+def _determined(offsets: Floats, moments: Any, problem: Problem, rates: Floats) -> Floats:
     """The smallest offsets with the same decisions, if group probabilities are not independent; warns then."""
     null = null_space(moments.gram, moments.masses)
     if not null.shape[1]:
@@ -234,7 +297,7 @@ def _determined(offsets: Floats, moments: ClassMoments, problem: Problem, rates:
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class Outcome:
     """Rates of shape (C, K), and the share of each group that is decided at random."""
 
     rates: Floats
@@ -317,47 +380,52 @@ class ClassRows:
         ]
         return ClassRows(parts, self.groups[part], self.sizes[part], self.masses[part])
 
-    def outcome(self, offsets: Floats, width: float) -> _Outcome:
+    def outcome(self, offsets: Floats, width: float) -> Outcome:
         """The rates at offsets of shape (C, K)."""
-        n_groups = len(self.groups)
+        return outcome_of(self.parts, offsets, width, self.masses)
 
-        def work(part: Part) -> Floats:
-            moved = part.moved(offsets) if offsets.any() else part.values
-            largest, second, index = largest_two(moved)
-            chances = (np.arange(len(moved))[:, None] == index).astype(np.float64)
-            unsure = largest - second < width
-            if unsure.any():
-                chances[:, unsure] = class_chances(moved[:, unsure], width)
-            return part.spread(np.vstack([chances, unsure]), n_groups)
+    def score_sums(self) -> Floats:
+        """Σ w q_k p_c, of shape (C, K)."""
+        found: Floats = np.sum([part.spread(part.values, len(self.groups)) for part in self.parts], axis=0)
+        return found
 
-        found = np.sum(map_all(work, self.parts), axis=0)
-        masses = np.where(self.masses > 0, self.masses, 1.0)
-        return _Outcome(found[:-1] / masses, found[-1] / masses)
+    def moments(self) -> ClassMoments:
+        """The sums of the solver."""
+        return ClassMoments(self.parts, len(self.groups))
 
-    def fingerprint(self, classes: Sequence[Label], own: _Outcome) -> str:
-        """SHA-256 of the numbers of rows and of rounded sums, which do not depend on the order of the rows."""
-        scores = np.sum([part.spread(part.values, len(self.groups)) for part in self.parts], axis=0)
-        # Sums in another order differ after about 12 digits.
-        sums = [[f"{x:.8g}" for x in row] for row in (*scores.tolist(), *own.rates.tolist())]
-        content = [list(self.groups), list(classes), self.sizes.tolist(), sums]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+def outcome_of(
+    parts: Sequence[Part], offsets: Floats, width: float, masses: Floats, others: Floats | None = None
+) -> Outcome:
+    """The rates at offsets of shape (C, K); `others` are sums over more rows: C classes, and those in doubt."""
+
+    def work(part: Part) -> Floats:
+        moved = part.moved(offsets) if offsets.any() else part.values
+        largest, second, index = largest_two(moved)
+        chances = (np.arange(len(moved))[:, None] == index).astype(np.float64)
+        unsure = largest - second < width
+        if unsure.any():
+            chances[:, unsure] = class_chances(moved[:, unsure], width)
+        return part.spread(np.vstack([chances, unsure]), len(masses))
+
+    found = np.sum([*map_all(work, parts), *([] if others is None else [others])], axis=0)
+    masses = np.where(masses > 0, masses, 1.0)
+    return Outcome(found[:-1] / masses, found[-1] / masses)
+
+
+def fingerprint_of(rows: Rows, classes: Sequence[Label], own: Outcome) -> str:
+    """SHA-256 of the numbers of rows and of rounded sums, which do not depend on the order of the rows."""
+    # Sums in another order differ after about 12 digits.
+    sums = [[f"{x:.8g}" for x in row] for row in (*rows.score_sums().tolist(), *own.rates.tolist())]
+    content = [list(rows.groups), list(classes), rows.sizes.tolist(), sums]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _warn(rule: ClassRule, solved: Floats | None, rates: Floats, *, soft: bool) -> None:
     """Warn about too few groups or rows, classes that nobody gets, and rates beyond the limit."""
     record = rule.record
     assert record is not None
-    if len(rule.groups) == 1:
-        warn("There is only one group, {group}: nothing to equalize", group=show_label(rule.groups[0]))
-    small = [(label, n) for label, n in zip(rule.groups, record.rows, strict=True) if n < SMALL_GROUP]
-    if small:
-        warn(
-            "Groups with fewer than {smallest} {what}: {named}. Their rates on new rows can differ a lot from "
-            "those on the fit rows",
-            smallest=SMALL_GROUP,
-            what="expected rows" if soft else "rows",
-            named=with_rows(small, form="{} ({})"),
-        )
+    warn_few(rule.groups, record.rows, "rates", expected=soft)
     if solved is None:
         return
     before = np.array(record.before).T

@@ -9,10 +9,10 @@ passed.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from fairramp.core.labels import Label
-from fairramp.data.columns import Columns, column_name, probability_columns
+from fairramp.data.columns import Columns, class_score_columns, column_name, probability_columns
 from fairramp.data.engines import is_lazy
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.lazy_rows import LazyRows
@@ -22,18 +22,21 @@ from fairramp.data.sample import warn_saturated
 from fairramp.data.tables import check_columns, open_table, reader, sample_of_table
 from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.cells import FitRows
+from fairramp.fit.class_frames import fit_class_frame
+from fairramp.fit.classes import ClassSettings
 from fairramp.fit.direction import warn_direction, warn_direction_of_bins
 from fairramp.fit.each import fit_each
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.probable import check_probable, fit_probabilities, fit_probable
 from fairramp.fit.probable_lazy import LazyProbableRows
-from fairramp.fit.settings import Keywords, Settings
+from fairramp.fit.settings import Keywords, Settings, check_keywords
 from fairramp.fit.targets import by_labels
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 
-@taking_settings()
+@overload
 def fit_frame(
     frame: Any,
     *,
@@ -44,7 +47,35 @@ def fit_frame(
     weight: str | None = None,
     strata: str | Sequence[str] | None = None,
     **settings: Unpack[Keywords],
-) -> Rule:
+) -> Rule: ...
+
+
+@overload
+def fit_frame(
+    frame: Any,
+    *,
+    class_score: Mapping[Any, str],
+    group: str | Sequence[str] | None = None,
+    group_probability: Mapping[Any, str] | None = None,
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    **settings: Unpack[Keywords],
+) -> ClassRule: ...
+
+
+@taking_settings()
+def fit_frame(
+    frame: Any,
+    *,
+    score: str | None = None,
+    class_score: Mapping[Any, str] | None = None,
+    group: str | Sequence[str] | None = None,
+    group_probability: Mapping[Any, str] | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    **settings: Unpack[Keywords],
+) -> Rule | ClassRule:
     """Fit a rule to the columns of a table, including tables larger than memory.
 
     The rule is the same as that of `fit_rule` for the same rows. From a lazy table, only sums per group and score
@@ -58,6 +89,11 @@ def fit_frame(
         table. It must return the same rows every time it is read.
     score : str
         Name of the score column.
+    class_score : dict of str
+        For a classifier with several classes, instead of `score`: the column of each class's scores, by class.
+        The result is a `ClassRule`, as by `fit_class_rule`. Of the settings, only `max_gap`, `ramp_width`,
+        `unseen_group` and `date` apply. The table is in memory or a DuckDB relation, of which only sums and rows
+        that are decided at random, or almost, are loaded.
     group : str or list of str
         Name of the group column. With several columns, each combination of values is a group; see `combine`.
     group_probability : dict of str, optional
@@ -71,7 +107,7 @@ def fit_frame(
 
     Returns
     -------
-    Rule
+    Rule or ClassRule
 
     Examples
     --------
@@ -82,8 +118,19 @@ def fit_frame(
     >>> same = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
     >>> max(abs(a - b) for a, b in zip(rule.thresholds, same.thresholds, strict=True)) < 1e-12
     True
+
+    Several classes:
+
+    >>> rows = polars.DataFrame({"no": [0.6, 0.3], "perhaps": [0.3, 0.6], "yes": [0.1, 0.1], "unit": ["A", "B"]})
+    >>> frame = polars.concat([rows] * 50)
+    >>> columns = {"no": "no", "perhaps": "perhaps", "yes": "yes"}
+    >>> rule = fairramp.fit_frame(frame, class_score=columns, group="unit", max_gap=0.1)
+    >>> round(rule.record.gap_after, 6)
+    0.1
     """
     table, _ = open_table(frame)
+    if (score is None) == (class_score is None):
+        raise InputError("Pass either {score} or {class_score}: the column of scores, or one for each class")
     columns = Columns().given(score, group, strata)
     if (group is None) == (group_probability is None):
         raise InputError("Pass either {group} or {group_probability}: the columns of groups or of probabilities")
@@ -93,7 +140,18 @@ def fit_frame(
     more = {
         role: column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None
     }
+    classes = {} if class_score is None else class_score_columns(class_score)
+    columns = columns.with_classes(classes) if classes else columns
     check_columns(table, [*columns.all, *more.values()])
+    if classes:
+        check_keywords(fit_frame, settings)
+        if label is not None:
+            raise UnsupportedError(
+                "A fit of several classes uses no labels",
+                remedy="remove {label}, and measure accuracy with fairramp.audit_classes",
+            )
+        asked_classes = ClassSettings.of(settings)
+        return fit_class_frame(table, tuple(classes), columns, tuple(chances or ()), weight, asked_classes)
     asked = Settings.of(fit_frame, settings)
     if chances is not None:
         check_probable(asked, stratified=columns.strata is not None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from fairramp.core.bands import band_of
-from fairramp.core.checks import check_number, check_option, checked_band, checked_width, meant
+from fairramp.core.checks import check_date, check_number, check_option, checked_band, checked_width, meant
 from fairramp.core.events import EVENT_OF, SYNONYMS, Event
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import Scale, scale_of
@@ -71,13 +71,7 @@ class Settings(Asked):
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "target_rate", self._checked_target())
-        if self.date is not None and not isinstance(self.date, str):
-            raise InputError(
-                "must be a string",
-                argument="date",
-                got=self.date,
-                remedy="pass, for example, date.today().isoformat()",
-            )
+        check_date(self.date)
         if self.costs is not None and self.overall_rate is not None:
             raise UnsupportedError("{costs} does not support {overall_rate}", remedy="remove one of the two")
         if self.costs is not None and self.target_rate != "accuracy":
@@ -219,11 +213,7 @@ class Settings(Asked):
         cls, caller: Callable[..., Any], given: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
     ) -> "Settings":
         """Make settings from the keywords passed to a function and those that the function sets."""
-        names = caller.__signature__.parameters  # type: ignore[attr-defined]  # by `taking_settings`
-        for name in [name for name in given if name not in names]:
-            near = meant(name, names)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise TypeError(f"{caller.__name__}() got an unexpected keyword argument {name!r}{hint}")
+        check_keywords(caller, given)
         return cls(**{**given, **(fixed or {})})
 
     def check_rows(
@@ -368,3 +358,12 @@ def checked_costs(costs: Any) -> tuple[float, float]:
             got=costs,
         )
     return found[0], found[1]
+
+
+def check_keywords(caller: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raise if a function that takes settings is called with an unknown keyword."""
+    names = caller.__signature__.parameters  # type: ignore[attr-defined]  # by `taking_settings`
+    for name in [name for name in given if name not in names]:
+        near = meant(name, names)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise TypeError(f"{caller.__name__}() got an unexpected keyword argument {name!r}{hint}")

@@ -40,6 +40,8 @@ from fairramp.rule.verbs import Drawn
 
 #: A limit that exceeds the requested gap by more than this is explained.
 WIDE = 0.05
+#: A sentence lists the limits of at most this many classes.
+_LISTED = 6
 #: The groups left out to bound the gap between the others have at most this share of the rows.
 _FEW = 0.1
 
@@ -100,7 +102,7 @@ class Certificate(Drawn):
         The estimated limit. With approximately this `confidence`, no two groups' rates in the population differ
         by more than this (for rules that equalize within strata, no two groups of the same stratum). The page
         *How often the limits hold* has simulations. 1 if the rows set no limit. For equalized odds, the larger of
-        the limits on the two gaps.
+        the limits on the two gaps; for several classes, a limit on the gap of every class.
     proven : float or None
         The proven limit: the smallest bound that is a theorem for this rule. None with weights, because no bound
         is a theorem for weighted rows.
@@ -126,7 +128,8 @@ class Certificate(Drawn):
         Whether the rule has a `min_ratio`. The limits are limits on the gap in any case.
     by_event : dict of str to float
         The estimated limit on the gap between the rates of each event. One entry, except for equalized odds: then
-        "true_positive" and "false_positive", which hold jointly.
+        "true_positive" and "false_positive", which hold jointly. For several classes, the limit of each class
+        alone; all classes together are limited by `estimated`.
     counted : Event
         Whose fit rows `widest_for` and `left_out` count: those of `event` or, for equalized odds, those with the
         label of which the group in `widest_for` has the fewest.
@@ -251,12 +254,18 @@ class Certificate(Drawn):
         return [*found, *more]
 
     def _each(self) -> list[str]:
-        """For equalized odds, the limit on each of the two gaps, in a sentence."""
-        if not self.event.parts:
+        """The limit on each of several gaps, in a sentence."""
+        if not self.event.parts or len(self.event.parts) > _LISTED:
             return []
-        known = ((event.rate, self.by_event[event.name]) for event in self.event.parts)
-        each = [f"{upward_points(limit) if limit < 1 else 'none'} for {rate}s" for rate, limit in known]
-        return [f"Limits that hold together: {' and '.join(each)}."]
+        known = [
+            (event, upward_points(limit) if (limit := self.by_event[event.name]) < 1 else "none")
+            for event in self.event.parts
+        ]
+        if self.event.needs_labels:
+            return [f"Limits that hold together: {' and '.join(f'{x} for {e.rates}' for e, x in known)}."]
+        if self.estimated >= 1:
+            return []
+        return [f"Estimated limit of each class alone: {', '.join(f'{e.short} {x}' for e, x in known)}."]
 
     def to_dict(self) -> dict[str, Any]:
         """All results as plain values, ready for JSON.

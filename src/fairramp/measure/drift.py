@@ -9,7 +9,8 @@ Groups are compared in parts, each with its own limit (`measure.parts`): strata,
 remain without a few small ones. The parts share the δ of the new rows. Rows of groups unknown to the rule are
 left out, and for true and false positive rates those with the other label. For equalized odds, both rates are
 compared, and their parts share δ too. A rule that mixes thresholds has no certificate, so g is the gap that it
-was fitted with; while the gap in the population is at most g, the probability of an alarm is at most δ.
+was fitted with; while the gap in the population is at most g, the probability of an alarm is at most δ. The same
+holds for a rule for several classes, whose parts are the classes (`measure.class_drift`).
 `measure.power` computes the drifts that a check can detect.
 """
 
@@ -24,25 +25,29 @@ from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import cell_columns, largest_gap, stratum_index
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.events import SELECTION, Event
+from fairramp.core.events import SELECTION, ClassEvent, Event
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, one_line
 from fairramp.core.words import number, percent, percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError, UnsupportedError, warn
 from fairramp.measure.certificate import PLAIN, Spelling, counted
-from fairramp.measure.means import mean_chances
+from fairramp.measure.means import MeanChances, mean_chances
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.power import Compared, detectable_gap, detectable_rates
 from fairramp.measure.verdict import Verdict, is_sound, worst
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.limits import certifiable, recorded
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
 
+#: Which of several rates may drift.
+_WHICHEVER = {"error_rate": ", in either rate", "class": ", in any class"}
+
 
 @dataclass(frozen=True, repr=False)
 class Check(Drawn):
-    """Result of `Rule.check`: the gap on new rows compared with the estimated limit.
+    """Result of `Rule.check` or `ClassRule.check`: the gap on new rows compared with a limit.
 
     Attributes
     ----------
@@ -50,16 +55,18 @@ class Check(Drawn):
         Whether the new rows show that the gap is within the limit, that it exceeds the limit, or neither.
     gap : float
         Gap on the new rows, in expectation over random decisions; for equalized odds, the one of the two that is
-        further above its limit.
+        further above its limit; for several classes, the one that decides the verdict.
     gap_interval : tuple of float
         Confidence limits of the gap.
     limit : float
-        The estimated limit on the gap, as in `fairramp.Certificate`; for a rule by group probabilities or by each
-        of several attributes, the `max_gap` of the rule.
+        The estimated limit on the gap, as in `fairramp.Certificate`; for a rule by group probabilities, by each
+        of several attributes or for several classes, the `max_gap` of the rule.
     groups, rows, rates, lower, upper : tuple
         Groups with new rows, their numbers of new rows, and their expected rates with confidence limits. For true
         and false positive rates, only rows with that label count. For equalized odds, the groups with new rows of
-        label 1 and their true positive rates, followed by those of label 0 and their false positive rates.
+        label 1 and their true positive rates, followed by those of label 0 and their false positive rates. For
+        several classes, the groups and their rates of the first class, followed by those of the second, and so
+        on.
     rates_then : tuple
         The rates on the fit rows.
     pair : tuple of label, or None
@@ -74,7 +81,8 @@ class Check(Drawn):
         either label, as `missing_events` says.
     comparisons : tuple of Comparison
         The comparisons behind the sentence: for all groups, and for those that remain without a few small ones;
-        with strata, for `stratum` only. For equalized odds, of both rates.
+        with strata, for `stratum` only. For equalized odds, of both rates; for several classes, only the one that
+        decides.
     within_strata : bool
         Whether the rule equalizes within strata.
     confidence : float
@@ -165,7 +173,7 @@ class Check(Drawn):
         """One row per group: number of new rows, rate on the fit rows and on the new rows, and detectable drift.
 
         For equalized odds, one row per group and `error_rate`, TPR (true positive rate) or FPR (false positive
-        rate).
+        rate). For several classes, one row per `class` and group.
         `new_rate_low` and `new_rate_high` are the confidence limits of the new rate. If one group drifts to a
         rate of at most `detectable_below` or at least `detectable_above` while the others stay as in the fit,
         this many rows detect it nine times out of ten. NaN, shown as –, means that even a rate of 0 or 1 is
@@ -218,11 +226,13 @@ class Check(Drawn):
         """
         if not self.has_drifted and not self.is_sound:
             return "The confidence limits of the gap are not numbers."
-        if len(self.groups) == 1:
+        if len(self.groups) == (1 if self.event.needs_labels else len(self.event.simple)):
             only = one_line(show_label(self.groups[0]))
             return f"Only group {only} has {self.events[0].rows}, so there is no gap."
         if len(set(self.events)) == len(self.events):
             return "No two groups have rows with the same label, so there is no gap."
+        if self.within_strata and not self._compared.parts:
+            return "No stratum has rows of two groups, so there is no gap."
         return said(self.comparisons, "on the new rows", spelled)
 
     def to_dict(self) -> dict[str, Any]:
@@ -283,7 +293,7 @@ class Check(Drawn):
             gap = self.detectable_gap
             second += (
                 f" This many rows detect a gap of {upward_points(gap)} nine times out of ten, whichever group "
-                f"drifts{', in either rate' if self.event.parts else ''}."
+                f"drifts{_WHICHEVER[self.event.column] if self.event.parts else ''}."
                 if np.isfinite(gap)
                 else " These rows are too few to detect drift in every group nine times out of ten."
             )
@@ -303,17 +313,17 @@ class Check(Drawn):
             found = [f"Attribute: {one_line(show_label(self.stratum))}."]
         if self.pair is not None:
             every = zip(self.groups, self.events, self.rates, self.rows, strict=True)
-            now = {label_key(label): (rate, n) for label, event, rate, n in every if event is self.gap_event}
+            now = {label_key(label): (rate, n) for label, event, rate, n in every if event == self.gap_event}
             far, rows = ((label, *now[label_key(label)]) for label in self.pair), self.gap_event.rows
             shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} {rows}" for label, rate, n in far)
             found.append(f"Furthest apart: {', '.join(shown)}.")
         for event in self.event.simple:
             lacking = zip(self.missing, self.missing_events, strict=True)
-            none = [one_line(show_label(label)) for label, missed in lacking if missed is event]
+            none = [one_line(show_label(label)) for label, missed in lacking if missed == event]
             if none:
                 named = f"{', '.join(none[:5])}{', …' if len(none) > 5 else ''}"
                 found.append(f"Groups without {event.rows} were not checked: {named}.")
-        return found
+        return list(dict.fromkeys(found))  # a group without rows has none of any class
 
 
 def drift_headings(event: Event) -> dict[str, str]:
@@ -339,7 +349,7 @@ def check(
     group_probabilities: Any = None,
 ) -> Check:
     """Compare a rule's gap on new rows with its estimated limit, or with the limit it was fitted with."""
-    delta = 1 - check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
     if rule.mixes and rule.min_ratio is not None:
         raise UnsupportedError(
             "A check compares gaps and does not support {min_ratio} for a rule that mixes thresholds",
@@ -365,7 +375,29 @@ def check(
             label=rule.event.label,
             rate=rule.event.rate,
         )
-    parts = _seen(every, seen.seats)
+    then, fit_rows = (record.column(name)[seen.seats] for name in ("after", "effective_rows"))
+    return replace(
+        checked(rule, seen, every, rule.event, confidence, then, fit_rows),
+        min_ratio=rule.min_ratio,
+        by_attribute=rule.membership == "each",
+    )
+
+
+def checked(
+    rule: Rule | ClassRule,
+    seen: MeanChances,
+    every: Sequence[Part],
+    event: Event,
+    confidence: float,
+    then: Floats,
+    fit_rows: Floats,
+) -> Check:
+    """Compare the gaps of all parts with their limits.
+
+    `then` are the rates on the fit rows of those that were seen, and `fit_rows` their effective rows.
+    """
+    delta, parts = 1 - confidence, _seen(every, seen.seats)
+    requested = all(part.kind == "requested" for part in every)
     several = sum(len(part.places) > 1 for part in parts)
     each = 1 - delta / max(several, 1)
     rows = seen.effective_rows
@@ -382,10 +414,10 @@ def check(
     decisive = worst(one.verdict for one in found)
     place = max(
         (i for i, one in enumerate(found) if one.verdict is decisive),
-        key=lambda i: found[i].gap if rule.mixes else found[i].above if np.isfinite(found[i].above) else np.inf,
+        key=lambda i: found[i].gap if requested else found[i].above if np.isfinite(found[i].above) else np.inf,
     )
     part, decided, known = counted[place], found[place], seen.groups
-    events, n_groups = rule.event.simple, len(rule.groups)
+    events, n_groups = event.simple, len(rule.groups)
     lacking = np.setdiff1d(np.arange(len(events) * n_groups), seen.seats)
     missing = tuple(rule.groups[i % n_groups] for i in lacking.tolist())
     verdict = decisive
@@ -394,7 +426,7 @@ def check(
     inside = seen.rates[part.places]
     pair = (known[part.places[int(inside.argmax())]], known[part.places[int(inside.argmin())]])
     first = known[part.places[0]]
-    then = record.column("after")[seen.seats]
+    whole = rule.parts is None and not isinstance(event, ClassEvent)
     return Check(
         verdict=verdict,
         gap=decided.gap,
@@ -410,16 +442,14 @@ def check(
         stratum=first[0] if rule.parts is not None and isinstance(first, tuple) else None,
         left_out=part.left_out,
         missing=missing,
-        comparisons=tuple(found) if rule.parts is None else (decided,),
+        comparisons=tuple(found) if whole else (decided,),
         within_strata=rule.stratified,
         confidence=confidence,
-        min_ratio=rule.min_ratio,
         # The limits of strata hold jointly; the limit without a few small groups is an additional one.
-        false_alarm_rate=delta if rule.mixes else (2 + any(part.left_out for part in every)) * delta,
-        by_attribute=rule.membership == "each",
+        false_alarm_rate=delta if requested else (2 + any(part.left_out for part in every)) * delta,
         _compared=Compared(
             then,
-            record.column("effective_rows")[seen.seats],
+            fit_rows,
             rows,
             [(p.places, p.limit) for p in parts if len(p.places) > 1 and np.isfinite(rows[p.places]).all()],
             each,
@@ -427,7 +457,7 @@ def check(
         events=seen.events,
         missing_events=tuple(events[i // n_groups] for i in lacking.tolist()),
         gap_event=part.event,
-        event=rule.event,
+        event=event,
     )
 
 

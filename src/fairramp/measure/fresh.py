@@ -7,6 +7,7 @@ values in [0, 1], whatever the thresholds depend on. With confidence 1 − δ an
     kl         n_k · L(r_k ‖ u_k) = ln(2K/δ) on either side, max u_k − min l_l: the proven limit, a union bound
 
 For a rule by each of several attributes, K counts the values of all attributes, and pairs are formed within each.
+For a rule for C classes, there are K · C rates, and pairs are formed within each class, and within strata.
 With weights, n_k are effective rows, and nothing is proven. A group of the rule without fresh rows can have any
 rate, so there is no limit then.
 """
@@ -15,16 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import largest_gap, widest, worst_stratum
+from fairramp.core.cells import kinds_of, largest_gap, strata_slices, widest, worst_stratum
 from fairramp.core.checks import check_number
-from fairramp.core.events import SELECTION
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.intervals import gap_interval, kl_interval
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.probable import ArrayProbableRows, probable_fingerprint
 from fairramp.fit.settings import Settings
 from fairramp.measure.certificate import WIDE, Certificate
-from fairramp.measure.means import mean_chances
+from fairramp.measure.means import MeanChances, mean_chances
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.limits import Bound
 from fairramp.rule.rule import Rule
 
@@ -47,7 +49,7 @@ def certify_on(
     sample_weight: Any = None,
 ) -> Certificate:
     """Bound the gap of a fixed rule in the population that fresh rows with true groups were drawn from."""
-    delta = 1 - check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
     for what, holds in {
         "strata": rule.stratified,
         "{criterion:" + rule.criterion + "}": rule.event is not SELECTION,
@@ -61,25 +63,48 @@ def certify_on(
     seen = mean_chances(
         rule, scores, groups, None, sample_weight=sample_weight, group_probabilities=group_probabilities
     )
-    n_groups, parts = len(rule.groups), rule.parts
-    rates, rows, sizes = np.zeros(n_groups), np.zeros(n_groups), np.zeros(n_groups, dtype=np.intp)
+    return certified(
+        rule, seen, rule.event, confidence, plain=sample_weight is None, has_ratio=rule.min_ratio is not None
+    )
+
+
+def certified(
+    rule: Rule | ClassRule,
+    seen: MeanChances,
+    event: Event,
+    confidence: float,
+    *,
+    plain: bool,
+    has_ratio: bool = False,
+) -> Certificate:
+    """The certificate from mean chances on fresh rows; `plain` if these have no weights."""
+    n_groups, n_rates = len(rule.groups), len(rule.groups) * len(event.simple)
+    parts = kinds_of(n_groups, len(event.simple), rule.parts)
+    rates, rows, sizes = np.zeros(n_rates), np.zeros(n_rates), np.zeros(n_rates, dtype=np.intp)
     rates[seen.seats], rows[seen.seats], sizes[seen.seats] = seen.rates, seen.effective_rows, seen.rows
     there = rows > 0
-    estimated = proven = 1.0
+    proven, limits = 1.0, [1.0] * len(event.simple)
     if there.all():
-        lower, upper = kl_interval(rates, rows, delta / (2 * n_groups))
+        lower, upper = kl_interval(rates, rows, (1 - confidence) / (2 * n_rates))
         proven = min(worst_stratum(widest, parts, lower, upper), 1.0)
-        estimated = gap_interval(rates, rows, confidence, parts)[1]
-    plain = sample_weight is None
+        limits = [
+            min(gap_interval(r, n, confidence, rule.parts)[1], proven)
+            for r, n in zip(np.split(rates, len(limits)), np.split(rows, len(limits)), strict=True)
+        ]
+    # The limit of the true extremes is among these limits, so more of them can only raise the maximum.
+    estimated = max(limits)
     bounds = (
-        Bound("newcombe", min(estimated, proven), False, (_NORMAL, *(() if plain else (_WEIGHTS,)))),
+        Bound("newcombe", estimated, False, (_NORMAL, *(() if plain else (_WEIGHTS,)))),
         Bound("kl", proven, plain, () if plain else (_WEIGHTS,)),
     )
-    gap = largest_gap(rates[there], None if parts is None else parts[there])
-    least = int(sizes.argmin())
+    gaps = {
+        one.name: largest_gap(rates[at][there[at]], None if rule.parts is None else rule.parts[there[at]])
+        for one, at in zip(event.simple, strata_slices(kinds_of(n_groups, len(limits)), n_rates), strict=True)
+    }
+    least = int(sizes[:n_groups].argmin())
     mixed = rule.membership == "probabilities"
     return Certificate(
-        estimated=bounds[0].limit,
+        estimated=estimated,
         proven=proven if plain else None,
         confidence=confidence,
         bounds=bounds,
@@ -89,10 +114,12 @@ def certify_on(
             else "neither the rule nor the classifier was",
             which="scores and group probabilities" if mixed else "scores",
         ),
-        widest_for=(rule.groups[least], int(sizes[least])) if bounds[0].limit > gap + WIDE else None,
-        has_ratio=rule.min_ratio is not None,
-        by_event={SELECTION.name: bounds[0].limit},
-        fit_gaps={SELECTION.name: gap},
+        within_strata=rule.stratified,
+        widest_for=(rule.groups[least], int(sizes[least])) if estimated > max(gaps.values()) + WIDE else None,
+        event=event,
+        has_ratio=has_ratio,
+        by_event={one.name: limit for one, limit in zip(event.simple, limits, strict=True)},
+        fit_gaps=gaps,
         max_gap=rule.max_gap,
         fresh=True,
         by_attribute=rule.membership == "each",
@@ -109,12 +136,19 @@ def refuse_fit_rows(
         scores, groups, sample_weight=sample_weight, group_probabilities=group_probabilities, drop_empty=True
     )
     if fingerprint_of(rule, sample) == rule.record.fingerprint:
-        raise InputError(
-            "These are the rows that the rule was fitted on: they show a smaller gap than new people will",
-            remedy="certify the rule on fresh rows"
+        raise are_fit_rows(
+            "certify the rule on fresh rows"
             if rule.mixes
-            else "pass fresh rows, or none, for limits from the fit rows",
+            else "pass fresh rows, or none, for limits from the fit rows"
         )
+
+
+def are_fit_rows(remedy: str) -> InputError:
+    """The error for rows that the rule was fitted on."""
+    return InputError(
+        "These are the rows that the rule was fitted on: they show a smaller gap than new people will",
+        remedy=remedy,
+    )
 
 
 def fingerprint_of(rule: Rule, sample: Sample) -> str:

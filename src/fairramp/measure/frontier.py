@@ -17,7 +17,7 @@ import numpy as np
 from fairramp.core.bands import Gap
 from fairramp.core.cells import largest_gap
 from fairramp.core.checks import check_number
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Integers
 from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import Label, label_key
@@ -236,7 +236,7 @@ def frontier(
         )
     seats = _seats(measured.summary.labels, fit.summary.labels)
     own_rates = fit.compared.distribution().rates_from(np.full(len(fit.summary.labels), problem.cutoff))
-    gaps = _checked_gaps(max_gaps, own_rates)
+    gaps = checked_gaps(max_gaps, largest_gap(own_rates))
     rates = labeled.best_rates_each([Gap(gap) for gap in gaps], problem, measure, asked.event)
     ramps = fit.placed(rates, problem)
     kind = target_rate if asked.costs is None else "cost"
@@ -287,9 +287,10 @@ def _seats(measured: Sequence[Label], fit: Sequence[Label]) -> Integers:
     return np.array([index[label_key(label)] for label in measured], dtype=np.intp)
 
 
-def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
+def checked_gaps(max_gaps: Any, own_gap: float) -> list[float]:
+    """The maximum gaps in order; by default, 21 from 0 to the classifier's own gap."""
     if max_gaps is None:
-        return [max(largest_gap(own_rates), 0.01) * i / 20 for i in range(21)]
+        return [max(own_gap, 0.01) * i / 20 for i in range(21)]
     try:
         gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)
     except TypeError:

@@ -18,13 +18,14 @@ import numpy as np
 
 from fairramp.core.cells import kinds_of, strata_slices, stratum_index
 from fairramp.core.checks import check_number, check_ratio
-from fairramp.core.events import SELECTION, Event
+from fairramp.core.events import Event
 from fairramp.core.labels import show_label
 from fairramp.core.table import one_line
 from fairramp.core.words import decimals_apart, exact_points, number, percentage, plain, points, with_interval
 from fairramp.errors import InputError
 from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import WIDE
+from fairramp.measure.class_audited import ClassAudit
 from fairramp.measure.comparison import counted
 from fairramp.measure.verdict import (
     Verdict,
@@ -56,11 +57,12 @@ class Gates:
     """Limits for an audit: for the decisions after the rule or, without a rule, for those audited.
 
     They apply to the gap and the ratio of the rate that the audit compares; see `audit`'s `criterion`. For
-    equalized odds, they apply to the larger of the two gaps and to the smaller of the two ratios.
+    equalized odds, they apply to the larger of the two gaps and to the smaller of the two ratios; for several
+    classes, to the largest gap and the smallest ratio of a class.
 
     Attributes
     ----------
-    audit : Audit
+    audit : Audit or ClassAudit
         The audit.
     fail_above : float or None
         The gate fails if the lower confidence limit of the gap is above this maximum.
@@ -82,7 +84,7 @@ class Gates:
     Gate failed: the ratio of selection rates in the classifier's own decisions
     """
 
-    audit: Audit
+    audit: Audit | ClassAudit
     fail_above: float | None = None
     fail_unless_below: float | None = None
     fail_below_ratio: float | None = None
@@ -142,7 +144,7 @@ class Gates:
 class _Gate:
     """One limit for the gap or the ratio of an audit."""
 
-    audit: Audit
+    audit: Audit | ClassAudit
     name: str
     limit: float
 
@@ -196,8 +198,8 @@ class _Gate:
         rates = self.audit.selection.rates
         worth = {event: rates[event.name] for event in self.audit.event.simple}
         if self._of_ratio:
-            return min(worth, key=lambda event: (math.isnan(worth[event].ratio), worth[event].ratio))
-        return max(worth, key=lambda event: (not math.isnan(worth[event].gap), worth[event].gap))
+            return min(worth, key=lambda event: (math.isnan(worth[event].ratio), round(worth[event].ratio, 9)))
+        return max(worth, key=lambda event: (not math.isnan(worth[event].gap), round(worth[event].gap, 9)))
 
     @property
     def exit_code(self) -> int:
@@ -211,18 +213,21 @@ class _Gate:
     def _why(self) -> str:
         found, (value, _) = self.audit, self._measured
         own = "these decisions" if found.of_decisions else "the classifier's own decisions"
-        rates = f"{self._furthest.rate}s"
+        rates = self._furthest.rates
         what = f"the ratio of {rates}" if self._of_ratio else f"the {self._furthest.gap}"
-        if found.event.parts:
+        if found.event.needs_labels and found.event.parts:
             what = f"the smaller ratio, of {rates}," if self._of_ratio else f"the larger gap, between {rates},"
+        elif found.event.parts:
+            apart = "smallest ratio of rates" if self._of_ratio else "largest gap"
+            what = f"the {apart} (class {self._furthest.short})"
         what += f" in {own if found.after is None else 'the decisions after the rule'}"
         measured, limit = self._spelled()
         beyond, kept = ("below", "at least") if self._of_ratio else ("above", "at most")
         event = found.event
-        if not self._compares and event.parts:
+        if not self._compares and event.parts and event.needs_labels:
             return "no two groups have rows with the same label, so there is nothing to compare"
         if not self._compares:
-            of = "" if event is SELECTION else f" with {event.rows}"
+            of = f" with {event.rows}" if event.needs_labels else ""
             return f"there is only one group{of}, so there is nothing to compare"
         if self._missing and self.verdict is Verdict.UNDECIDED:
             return f"there are {self._missing}"

@@ -14,7 +14,7 @@ reaches 0.5, so that nobody is more likely in the group than not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.scales import scale_of
 from fairramp.core.table import Table, name_column, one_line, with_rows
 from fairramp.core.words import fixed
+from fairramp.data.classes import ClassSample
+from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.sample import Sample
@@ -183,8 +185,9 @@ class GroupModel:
             )
 
 
-def group_model(sample: Sample, probabilities: GroupProbabilities) -> GroupModel:
+def group_model(sample: Sample | ClassSample, probabilities: GroupProbabilities) -> GroupModel:
     """Compare group probabilities with the true groups of the same rows."""
+    assert sample.groups is not None
     codes = sample.groups.block(0, len(sample))
     keys = {label_key(label): code for code, label in enumerate(sample.groups.labels)}
     counts = np.bincount(codes, minlength=len(sample.groups.labels))
@@ -193,14 +196,14 @@ def group_model(sample: Sample, probabilities: GroupProbabilities) -> GroupModel
     for label, q in zip(probabilities.labels, probabilities.values, strict=True):
         code = keys.get(label_key(label), -1)
         rows.append(int(counts[code]) if code >= 0 else 0)
-        model = replace(
-            sample,
+        model = Sample(
             scores=np.minimum(q, 1.0),
             groups=one,
             cells=one,
+            weights=sample.weights,
             labels=(codes == code).astype(np.int8),
             scale=scale_of("probability", True),
-            membership=None,
+            columns=Columns(),
         )
         errors.append(float(calibration_errors(model, np.array([len(sample)]))[0]))
     known = {label_key(label) for label in probabilities.labels}

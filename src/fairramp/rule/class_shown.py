@@ -60,9 +60,10 @@ class ClassShown:
         first = f"fairramp rule for {len(self.classes):,} classes and {n:,} group{'s' if n > 1 else ''}"
         if self.keeps_own:
             return f"{first}: the classifier's decisions already meet the limit."
-        apart = f"at most {exact_points(self.max_gap)} apart" if self.max_gap else "equal"
-        within = " within each stratum" if self.stratified else ""
-        return f"{first}: the rate of every class is {apart}{within}."
+        goal = (
+            f"rates at most {exact_points(self.max_gap)} apart" if self.max_gap else "equal rates of every class"
+        )
+        return f"{first}: {goal}{' within each stratum' if self.stratified else ''}."
 
     @property
     def keeps_own(self: Any) -> bool:

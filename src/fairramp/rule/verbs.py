@@ -40,11 +40,11 @@ class Drawn:
 
         Every chart has a key below its title, and titled axes.
 
-        - Rule: the ramps and, if it has a record, the rates it makes equal, before and after
-        - Audit: rates before and after, with confidence limits
+        - Rule, ClassRule: ramps or offsets and, if it has a record, the rates it makes equal, before and after
+        - Audit, ClassAudit: rates before and after, with confidence limits
         - Certificate: the gap on the fit rows, the limits for new people and the limit that was requested
         - Check: rates on the fit rows and on the new rows, and the gap with its limit
-        - Frontier: accuracy, or what else was measured, against the gap
+        - Frontier, ClassFrontier: accuracy, or what else was measured, against the gap
         - Shortlist: selection rates by score alone and as admitted, and the places that each group gains or loses
 
         Only the 40 largest groups are drawn, and only 12 of the ramps. Notebooks show the same chart, with at

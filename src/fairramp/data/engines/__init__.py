@@ -11,7 +11,7 @@ from fairramp.data.engines.dask import Dask
 from fairramp.data.engines.duckdb import DuckDB
 from fairramp.data.engines.polars import Polars
 from fairramp.data.engines.spark import Spark
-from fairramp.errors import InputError
+from fairramp.errors import InputError, UnsupportedError
 
 ENGINES = {engine.name: engine for engine in (Dask(), DuckDB(), Polars(), Spark())}
 
@@ -34,3 +34,14 @@ def engine_of(frame: Any) -> Engine:
 def fetch(frame: Any) -> dict[str, Any]:
     """Compute a lazy table; see `Engine.fetch`."""
     return engine_of(frame).fetch(frame)
+
+
+def check_classes_engine(table: Any) -> None:
+    """Raise if a lazy table is of an engine that does not support rules for several classes."""
+    engine = engine_of(table)
+    if engine.name != "duckdb":
+        raise UnsupportedError(
+            "Rules for several classes do not support lazy tables of {engine}",
+            remedy="collect the table first, or use DuckDB",
+            engine=engine.title,
+        )

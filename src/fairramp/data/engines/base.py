@@ -19,8 +19,8 @@ class Engine(ABC):
 
     Attributes
     ----------
-    name : str
-        The name that narwhals uses.
+    name, title : str
+        The name that narwhals uses, and the name for people.
     folds_case : bool
         Whether column names that differ only in case are the same name.
     may_repeat_names : bool
@@ -28,6 +28,7 @@ class Engine(ABC):
     """
 
     name: str
+    title: str
     folds_case = False
     may_repeat_names = False
 

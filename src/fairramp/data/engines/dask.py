@@ -9,6 +9,7 @@ class Dask(Engine):
     """Partitions that are pandas tables."""
 
     name = "dask"
+    title = "Dask"
     may_repeat_names = True
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:

@@ -12,6 +12,7 @@ class DuckDB(Engine):
     """A DuckDB connection."""
 
     name = "duckdb"
+    title = "DuckDB"
     folds_case = True
 
     def fetch(self, frame: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ class Polars(Engine):
     """Polars needs only a small table of its own."""
 
     name = "polars"
+    title = "polars"
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
         """A lazy table."""

@@ -10,6 +10,7 @@ class Spark(Engine):
     """A PySpark session."""
 
     name = "pyspark"
+    title = "Spark"
     folds_case = True
     may_repeat_names = True
 

@@ -7,7 +7,7 @@ from fairramp.core.labels import Label
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of
 from fairramp.deploy.dialects import DUCKDB, identifier, literal
-from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of, lookups_of
+from fairramp.deploy.formula import FEW_GROUPS, Lookup, decision, formula_of, lookups_of
 from fairramp.rule.rule import Rule
 
 
@@ -16,9 +16,7 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
     relation, schema = table.to_native(), table.collect_schema()
     own = [identifier(name) for name in relation.columns]
     formula = formula_of(rule, columns, schema, DUCKDB)
-    hidden = "fairramp_"  # a prefix of no column, ignoring case
-    while any(name.casefold().startswith(hidden) for name in relation.columns):
-        hidden += "_"
+    hidden = hidden_prefix(relation)
     secret, place, chance = (f"{hidden}{word}" for word in ("key", "place", "chance"))
     kept = own if key is None else [*own, secret]
     if key is not None:
@@ -29,8 +27,7 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
         if len(lookup.labels) <= FEW_GROUPS:
             found.append(None)
             continue
-        texts = [_text(identifier(name), schema[name]) for name in given.columns]
-        code = _code(texts, [tuple(map(_label_text, label)) for label in lookup.labels])
+        code = place_of(given.columns, schema, lookup)
         relation = relation.project(", ".join([*kept, *looked_up, f"{code} AS {place}"]))
         numbers = {f"{hidden}{name}{i}": values for name, values in lookup.numbers.items()}
         picked = [
@@ -51,19 +48,31 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
     return relation.project(", ".join([*own, *made]))
 
 
-def _code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
-    """The position of a row's group among many, counted from 1; NULL for unseen groups.
+def hidden_prefix(relation: Any) -> str:
+    """A prefix of no column, ignoring case."""
+    hidden = "fairramp_"
+    while any(name.casefold().startswith(hidden) for name in relation.columns):
+        hidden += "_"
+    return hidden
+
+
+def place_of(columns: Sequence[str], schema: Any, lookup: Lookup) -> str:
+    """The position of a row's labels among many, counted from 1; NULL for others.
 
     Labels become the values of an ENUM type, which is looked up by hashing. A CASE would compare them one by one,
     and a join might not keep the order of the rows.
 
     Parameters
     ----------
-    texts : expressions
-        The group columns as text.
-    labels : sequence of tuple
-        The groups, one text or None per column.
+    columns : sequence of str
+        Names of the columns.
+    schema : narwhals.Schema
+        Types of the columns.
+    lookup : Lookup
+        The labels that these columns can hold.
     """
+    texts = [_text(identifier(name), schema[name]) for name in columns]
+    labels = [tuple(map(_label_text, label)) for label in lookup.labels]
     if len(texts) == 1 and all(label[0] is not None for label in labels):
         key, values = texts[0], [label[0] or "" for label in labels]
     else:  # with their lengths, so that ("a", "bc") is not ("ab", "c")

@@ -21,19 +21,21 @@ def frontier_chart(
     *,
     ratios: bool = False,
     several: bool = False,
+    gap_name: str | None = None,
 ) -> alt.LayerChart:
     """Accuracy against gap with a confidence band, the classifier alone, the rule and the slider's position.
 
     `drawn` holds the positions that belong to the curve; `measure` is what is drawn if it is not the accuracy. If
     there are `ratios` instead of gaps, a ratio that is NaN is not drawn. With `several` gaps, these are the
-    largest.
+    largest. `gap_name` is what the gap is called otherwise.
     """
+    apart = gap_name or ("larger of the two gaps" if several else "gap between groups")
     unit, axis, short = (
         (1, "ratio of the lowest rate to the highest", "ratio")
         if ratios
         else (
             100,
-            f"{'larger of the two gaps' if several else 'gap between groups'}, in percentage points",
+            f"{apart}, in percentage points",
             "gap in points",
         )
     )

@@ -1,26 +1,31 @@
 """What `.plot()` draws: each result as one chart or several below each other, each with a key and titled axes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import nan
 from typing import Any
 
-from fairramp.core.events import Event
+from fairramp.core.events import ClassEvent, Event
 from fairramp.core.labels import show_label
-from fairramp.core.words import exact_points, percentage, points, upward_points, with_interval
+from fairramp.core.words import exact_points, fixed, percentage, points, upward_points, with_interval
 from fairramp.fit.shortlist import Shortlist
 from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate
+from fairramp.measure.class_audited import ClassAudit
+from fairramp.measure.class_frontier import ClassFrontier
 from fairramp.measure.drift import Check
 from fairramp.measure.frontier import Frontier
 from fairramp.measure.parts import Comparison
 from fairramp.measure.rates import GroupRates
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
+from fairramp.show.charts.class_panels import MOST_CLASSES, Axis, panels_chart, share_axis
 from fairramp.show.charts.dumbbell import MOST_ROWS, Changes, Dots, dumbbell_chart
 from fairramp.show.charts.frontier import frontier_chart
 from fairramp.show.charts.gaps import Gap, gaps_chart
-from fairramp.show.charts.pieces import MOST_DRAWN, PRINTED, Groups, Theme, alt, finished
+from fairramp.show.charts.pieces import MOST_DRAWN, PRINTED, Groups, Rows, Theme, alt, finished
 from fairramp.show.charts.ramps import ramp_tables, ramps_chart
 from fairramp.show.words import largest, people
 
@@ -131,11 +136,11 @@ def _of_audit(audit: Audit, theme: Theme, most: int) -> list[alt.LayerChart]:
 def _of_certificate(found: Certificate, theme: Theme, most: int) -> list[alt.LayerChart]:
     """Gaps on the fit rows, and the limits on the gap in the population."""
     kind, several = limit_kind(found.estimated, found.proven), bool(found.event.parts)
-    gaps, rows = [], "fresh rows" if found.fresh else "fit rows"
-    for event in found.event.simple:
+    gaps, rows, by_class = [], "fresh rows" if found.fresh else "fit rows", isinstance(found.event, ClassEvent)
+    for event in found.event.simple[:MOST_CLASSES]:
         what, gap = f"{event.short}: " if several else "", found.fit_gaps[event.name]
         gaps += [
-            Gap(f"{what}gap on the {rows}", gap, points(gap)),
+            Gap(f"{what}gap{'' if by_class else f' on the {rows}'}", gap, points(gap)),
             _limit(f"{what}{kind} limit", found.by_event[event.name]),
         ]
     if kind != "proven" and found.proven is not None:
@@ -152,6 +157,7 @@ def _of_certificate(found: Certificate, theme: Theme, most: int) -> list[alt.Lay
                 f"{found.event.gap.capitalize()}: on the {rows}, and limits in the population",
                 f"Dot: measured. Bar: limit, with {percentage(found.confidence)} confidence.",
                 "" if found.max_gap is None else f"Dashed: the {exact_points(found.max_gap)} requested.",
+                _few_classes([event.short for event in found.event.simple]),
             ),
         )
     ]
@@ -163,9 +169,10 @@ def _limit(name: str, limit: float) -> Gap:
 
 def _of_check(check: Check, theme: Theme, most: int) -> list[alt.LayerChart]:
     """Rates on the fit rows and on the new rows, and the gaps with their limits."""
-    charts = []
-    for event in check.event.simple:
-        own = [i for i, one in enumerate(check.events) if one is event]
+    by_class = isinstance(check.event, ClassEvent)
+    charts = [_class_check(check, theme, most)] if by_class else []
+    for event in () if by_class else check.event.simple:
+        own = [i for i, one in enumerate(check.events) if one == event]
         seats = [own[i] for i in largest([check.rows[i] for i in own], most)]
         if not seats:
             continue
@@ -198,6 +205,35 @@ def _of_check(check: Check, theme: Theme, most: int) -> list[alt.LayerChart]:
     return charts
 
 
+def _class_check(check: Check, theme: Theme, most: int) -> alt.LayerChart:
+    """Rates of every class on the fit rows and on the new rows."""
+    names = [event.short for event in check.event.parts]
+    sizes = check.rows[: len(check.rows) // len(names)]
+    seats = largest(sizes, most)
+    then, now, low, high = (
+        [[values[c * len(sizes) + i] for i in seats] for c in range(len(names))]
+        for values in (check.rates_then, check.rates, check.lower, check.upper)
+    )
+    return panels_chart(
+        names,
+        Groups([show_label(check.groups[i]) for i in seats], theme),
+        _share_axis(then, now, high),
+        Dots(then),
+        Dots(now, low, high),
+        people=[f"{sizes[i]:,}" for i in seats],
+        words=("on the fit rows", "on the new rows"),
+        decided=False,
+        title=titled(
+            "Rates of each class with the rule",
+            "Hollow: on the fit rows. Filled: on the new rows.",
+            _line(check.confidence),
+            "Gray: new people.",
+            _few(seats, sizes),
+            _few_classes(names),
+        ),
+    )
+
+
 def _compared(check: Check, one: Comparison) -> Gap:
     name = "all groups"
     if one.left_out:
@@ -207,10 +243,104 @@ def _compared(check: Check, one: Comparison) -> Gap:
         name = f"stratum {show_label(check.stratum)}"
     if check.by_attribute:
         name = f"attribute {show_label(check.stratum)}"
-    if check.event.parts:
+    if isinstance(one.event, ClassEvent):
+        name = f"class {one.event.short}{f', {name}' if check.within_strata else ''}"
+    elif check.event.parts:
         name = f"{one.event.short}: {name}"
     text = with_interval(*map(points, (one.gap, *one.interval)))
     return Gap(name, one.gap, text, one.interval, one.limit)
+
+
+def _of_class_rule(rule: ClassRule, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """The offsets and, if the rule has a record of its fit, the rates of every class, before and after."""
+    record = rule.record
+    sizes = record.rows if record else [0] * len(rule.groups)
+    seats = largest(sizes, most)
+    names, offsets = list(map(show_label, rule.classes)), list(zip(*rule.offsets, strict=True))
+    groups = Groups([show_label(rule.groups[i]) for i in seats], theme)
+    people = [f"{record.rows[i]:,}" for i in seats] if record else ()
+    furthest = max([abs(x) for row in offsets for x in row] + [1e-4])
+    decimals = rule.decimals if furthest < 0.1 else 3
+    charts = [
+        panels_chart(
+            names,
+            groups,
+            Axis("offset", -furthest, furthest, partial(fixed, decimals=decimals), {0.0: "0"}),
+            Dots([[row[i] for i in seats] for row in offsets]),
+            people=people,
+            title=titled(
+                "Offsets, one panel for each class",
+                "An offset is subtracted from the score of the class: below 0, the class becomes more likely.",
+                _few(seats, sizes),
+                _few_classes(names),
+            ),
+        )
+    ]
+    if record is None:
+        return charts
+    before, after = (
+        [[rates[i][c] for i in seats] for c in range(len(names))] for rates in (record.before, record.after)
+    )
+    what = "Expected rates" if rule.mixes else "Rates"
+    return [
+        panels_chart(
+            names,
+            groups,
+            _share_axis(before, after),
+            Dots(before),
+            Dots(after),
+            people=people,
+            title=titled(
+                f"{what} of each class on the fit rows",
+                _KEY,
+                "Gray: people.",
+                _few(seats, sizes),
+                _few_classes(names),
+            ),
+        ),
+        *charts,
+    ]
+
+
+def _of_class_audit(audit: ClassAudit, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """The rates of every class with their intervals, before and, with a rule, after."""
+    seats, names = largest(audit.rows, most), list(map(show_label, audit.classes))
+    sides = [_class_dots(one.rates.values(), seats) for one in (audit.before, audit.after) if one is not None]
+    return [
+        panels_chart(
+            names,
+            Groups([show_label(audit.groups[i]) for i in seats], theme),
+            _share_axis(*(rows for side in sides for rows in (side.rates, side.upper))),
+            *sides,
+            people=[f"{audit.rows[i]:,}" for i in seats],
+            title=titled(
+                "Rates of each class",
+                _KEY if audit.after else "",
+                _line(audit.confidence),
+                "Gray: people.",
+                _few(seats, audit.rows),
+                _few_classes(names),
+            ),
+        )
+    ]
+
+
+def _class_dots(rates: Iterable[GroupRates], seats: Sequence[int]) -> Dots:
+    """The rates of the chosen groups, class by class."""
+    every = [_dots(one, seats) for one in rates]
+    return Dots(*([row for one in every for row in getattr(one, end)] for end in ("rates", "lower", "upper")))
+
+
+def _share_axis(*tables: Rows) -> Axis:
+    """An axis from 0% to the largest share."""
+    values = [x for rows in tables for row in rows for x in row if x is not None and x == x]
+    return share_axis(min(max([1.04 * x for x in values] + [0.02]), 1.0))
+
+
+def _few_classes(classes: Sequence[str]) -> str:
+    """That only some classes are drawn; empty if all are."""
+    n = len(classes)
+    return f"The first {MOST_CLASSES} of {n:,} classes." if n > MOST_CLASSES else ""
 
 
 def _of_shortlist(found: Shortlist, theme: Theme, most: int) -> list[alt.LayerChart]:
@@ -237,23 +367,48 @@ def _of_shortlist(found: Shortlist, theme: Theme, most: int) -> list[alt.LayerCh
 
 def _of_frontier(frontier: Frontier, theme: Theme, most: int) -> list[alt.LayerChart]:
     """Accuracy against gap."""
-    where = "on the fit rows" if frontier.is_in_sample else "on validation rows"
+    return [_frontier(frontier, frontier.values, frontier.own_value, frontier.measure, theme)]
+
+
+def _of_class_frontier(frontier: ClassFrontier, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """Accuracy against the largest gap of a class."""
     return [
-        frontier_chart(
-            frontier.gaps,
-            frontier.values,
-            list(zip(frontier.lower, frontier.upper, strict=True)),
-            (frontier.own_gap, frontier.own_value),
-            theme=theme,
-            title=titled(
-                f"{frontier.measure.replace('_', ' ').capitalize()} against gap, {where}",
-                "Line: rules, one for each limit.",
-                f"Shaded: {percentage(frontier.confidence)} confidence band.",
-                "Hollow: classifier alone.",
-            ),
-            measure=frontier.measure,
+        _frontier(
+            frontier,
+            frontier.accuracies,
+            frontier.own_accuracy,
+            "accuracy",
+            theme,
+            gap_name="largest gap of a class",
         )
     ]
+
+
+def _frontier(
+    frontier: Frontier | ClassFrontier,
+    values: Sequence[float],
+    own: float,
+    measure: str,
+    theme: Theme,
+    gap_name: str | None = None,
+) -> alt.LayerChart:
+    where = "on the fit rows" if frontier.is_in_sample else "on validation rows"
+    what = measure.replace("_", " ").capitalize()
+    return frontier_chart(
+        frontier.gaps,
+        values,
+        list(zip(frontier.lower, frontier.upper, strict=True)),
+        (frontier.own_gap, own),
+        theme=theme,
+        title=titled(
+            f"{what} against {gap_name or 'gap'}, {where}",
+            "Line: rules, one for each limit.",
+            f"Shaded: {percentage(frontier.confidence)} confidence band.",
+            "Hollow: classifier alone.",
+        ),
+        measure=measure,
+        gap_name=gap_name,
+    )
 
 
 def _line(confidence: float) -> str:
@@ -286,4 +441,7 @@ _PARTS: dict[type, Any] = {
     Check: _of_check,
     Shortlist: _of_shortlist,
     Frontier: _of_frontier,
+    ClassRule: _of_class_rule,
+    ClassAudit: _of_class_audit,
+    ClassFrontier: _of_class_frontier,
 }
