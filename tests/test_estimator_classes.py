@@ -235,7 +235,7 @@ def test_labels_of_any_kind_give_the_same_decisions(labels):
     assert model.score(X, labels, sensitive_features=SEX) == numbers.score(X, Y, sensitive_features=SEX)
 
 
-class Backwards(ClassifierMixin, BaseEstimator):
+class Falling(ClassifierMixin, BaseEstimator):
     """A classifier whose classes are in falling order."""
 
     def fit(self, X, y):
@@ -249,12 +249,12 @@ class Backwards(ClassifierMixin, BaseEstimator):
 
 def test_columns_follow_the_classes_of_the_classifier():
     usual = optimizer().fit(X, Y, sensitive_features=SEX)
-    model = optimizer(Backwards()).fit(X, Y, sensitive_features=SEX)
+    model = optimizer(Falling()).fit(X, Y, sensitive_features=SEX)
     assert model.rule_ == usual.rule_
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
     expected = usual.predict_proba(NEW_X, sensitive_features=NEW_SEX)
     np.testing.assert_array_equal(model.predict_proba(NEW_X, sensitive_features=NEW_SEX), expected)
-    frozen = optimizer(FrozenEstimator(Backwards().fit(X, Y))).fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
+    frozen = optimizer(FrozenEstimator(Falling().fit(X, Y))).fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
     assert frozen.classes_.tolist() == list(frozen.rule_.classes) == [2, 1, 0]
     assert frozen.rule_ == fit_class_rule(NEW_SCORES[:, ::-1], NEW_SEX, classes=[2, 1, 0])
     own = optimizer(FROZEN).fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
