@@ -355,24 +355,15 @@ def test_classifiers_may_use_string_labels():
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (np.arange(N) % 3, r"Only binary classification is supported\. The type of the target is multiclass"),
-        (np.zeros(N, dtype=int), r"`y` must have two classes, got one class: \[0\]"),
+        (np.zeros(N, dtype=int), r"`y` must have at least two classes, got one class: \[0\]"),
         (None, "requires y to be passed"),
         (Y[:-1], "inconsistent numbers of samples"),
         (X[:, 0], "Unknown label type: continuous"),
     ],
 )
-def test_labels_must_have_two_classes(labels, sentence):
+def test_labels_must_have_at_least_two_classes(labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         optimizer().fit(X, labels, sensitive_features=SEX)
-
-
-def test_a_frozen_model_with_three_classes_raises():
-    three = FrozenEstimator(LogisticRegression().fit(X, np.arange(N) % 3))
-    with pytest.raises(
-        InputError, match="binary classifier, got LogisticRegression with 3 classes; more than two classes are"
-    ):
-        optimizer(three).fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
 
 
 def test_labels_unknown_to_the_model_raise():
@@ -799,7 +790,7 @@ def test_classes_of_a_partial_fit_must_be_those_of_y():
 
 
 def test_the_first_partial_fit_needs_both_classes():
-    with pytest.raises(InputError, match=r"`y` must have two classes, got one class: \[1\]"):
+    with pytest.raises(InputError, match=r"`y` must have at least two classes, got one class: \[1\]"):
         optimizer().partial_fit(X, np.ones(N, int), classes=[0, 1], sensitive_features=SEX)
     with pytest.raises(InputError, match="requires y to be passed"):
         optimizer().partial_fit(X, sensitive_features=SEX)
@@ -1034,10 +1025,9 @@ def test_a_pickle_decides_and_keeps_learning_identically():
     assert ours.rule_ == theirs.rule_
 
 
-def test_tags_are_binary_and_otherwise_those_of_the_inner_classifier():
+def test_tags_are_those_of_the_inner_classifier():
     tags = get_tags(optimizer())
     assert is_classifier(optimizer())
-    assert not tags.classifier_tags.multi_class
     assert tags.target_tags.required
     assert tags.input_tags.sparse
     assert not tags.input_tags.allow_nan
@@ -1080,6 +1070,9 @@ class Negative:
 
 
 CHECKED = {"sensitive_columns": Negative(), "unseen_group": "pooled", "random_state": 0}
+#: Settings with which the checks also use more than two classes. These depend on the groups, so rates that are
+#: equal are not as accurate as the checks require.
+SEVERAL = {**CHECKED, "unseen_group": "original", "ramp_width": 1e-6, "max_gap": 0.4}
 #: The guide page lists them, too.
 EXPECTED_FAILURES = {
     "check_classifiers_train": "predict draws on the ramp, so decisions may differ from the larger probability"
@@ -1091,8 +1084,12 @@ EXPECTED_FAILURES = {
 # The oldest scikit-learn checks `partial_fit` with ten rows.
 @pytest.mark.filterwarnings("ignore:The least populated class in y has only")
 @parametrize_with_checks(
-    [optimizer(**CHECKED), optimizer(**CHECKED, ramp_width=0.0)],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES if estimator.ramp_width else {},
+    [
+        optimizer(**CHECKED),
+        optimizer(**CHECKED, ramp_width=0.0),
+        optimizer(**SEVERAL),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES if estimator.ramp_width > 1e-6 else {},
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

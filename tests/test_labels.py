@@ -396,7 +396,7 @@ def test_missing_labels_raise_if_needed(target):
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        ([0, 2], "`labels` must be 0 or 1, got 2.0 in row 1; more than two classes are not supported yet"),
+        ([0, 2], "`labels` must be 0 or 1, got 2.0 in row 1; pass 1 for the favorable class"),
         ([0, float("nan")], "`labels` must be 0 or 1, got nan in row 1."),
         ([0, 1, 1], "`labels` has 3 rows but `scores` has 2; the lengths must match."),
         ([[0, 1]], "`labels` must be one column, got shape (1, 2)."),

@@ -115,17 +115,23 @@ def test_every_rule_can_be_exported(kind):
             exported(fitted(combination), kind)
 
 
-@pytest.mark.parametrize("scores", [np.full((6, 3), 1 / 3), np.full((6, 2), 0.5)], ids=["three", "two"])
-def test_scores_of_several_classes_are_named(scores):
-    with pytest.raises(
-        fairramp.InputError, match=r"pass the scores of the favorable class, such as predict_proba"
-    ):
+@pytest.mark.parametrize(
+    ("scores", "remedy"),
+    [
+        (np.full((6, 3), 1 / 3), r"predict_proba\(X\)\[:, 1\], or use fairramp\.fit_class_rule"),
+        (np.full((6, 2), 0.5), r"predict_proba\(X\)\[:, 1\]\.$"),
+    ],
+    ids=["three", "two"],
+)
+def test_scores_of_several_classes_are_named(scores, remedy):
+    with pytest.raises(fairramp.InputError, match=r"pass the scores of the favorable class, such as " + remedy):
         fairramp.fit_rule(scores, ["A", "B"] * 3)
 
 
 def test_labels_of_several_classes_are_named():
     told = (
-        "must be 0 or 1, got 2.0 in row 2; more than two classes are not supported yet: pass 1 for the favorable"
+        r"must be 0 or 1, got 2\.0 in row 2; pass 1 for the favorable class and 0 for all other classes, or use "
+        r"fairramp\.fit_class_rule"
     )
     with pytest.raises(fairramp.InputError, match=told):
         fairramp.fit_rule([0.1, 0.2, 0.3], ["A", "B", "A"], [0, 1, 2], target_rate="accuracy")

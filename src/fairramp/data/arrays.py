@@ -15,7 +15,8 @@ from fairramp.errors import InputError, shown
 
 #: What to do with labels of more than two classes.
 TWO_CLASSES = (
-    "more than two classes are not supported yet: pass 1 for the favorable class and 0 for all other classes"
+    "pass 1 for the favorable class and 0 for all other classes, or use fairramp.fit_class_rule, which equalizes "
+    "the rates of all classes"
 )
 
 
@@ -113,8 +114,8 @@ def _of_classes(shape: tuple[int, ...]) -> str | None:
     """What to pass instead of the scores of several classes."""
     if len(shape) != 2 or shape[1] < 2:
         return None
-    more = "" if shape[1] == 2 else "more than two classes are not supported yet: "
-    return f"{more}pass the scores of the favorable class, such as predict_proba(X)[:, 1]"
+    more = "" if shape[1] == 2 else ", or use fairramp.fit_class_rule, which equalizes the rates of all classes"
+    return f"pass the scores of the favorable class, such as predict_proba(X)[:, 1]{more}"
 
 
 def _check_rows(column: Array, sound: Booleans, name: str, rule: str, remedy: str | None = None) -> None:

@@ -56,10 +56,8 @@ class Settings(Asked):
     """Checked settings of a fit; `Asked` explains them."""
 
     def __post_init__(self) -> None:
-        for name in ("ramp", "scale", "criterion", "unseen_group"):
-            check_option(name, getattr(self, name), OPTIONS[name], SYNONYMS if name == "criterion" else None)
-        check_option("combine", self.combine, COMBINATIONS)
-        check_option("small_groups", self.small_groups, SMALL_GROUPS)
+        check_words(self)
+        check_option("scale", self.scale, OPTIONS["scale"])
         checked = {
             "higher_is_better": self.meaning.higher_is_better,
             "cutoff": self.meaning.checked_cutoff(self.cutoff),
@@ -335,6 +333,14 @@ class Settings(Asked):
     def signed(self, problem: Problem) -> Problem:
         """A problem in signed scores, as in the published algorithm."""
         return replace(problem, cutoff=0.0, ramp_width=problem.ramp_width * self.signed_per_unit)
+
+
+def check_words(given: Any) -> None:
+    """Raise if a setting that is a word is none of its options."""
+    for name in ("ramp", "criterion", "unseen_group"):
+        check_option(name, getattr(given, name), OPTIONS[name], SYNONYMS if name == "criterion" else None)
+    check_option("combine", given.combine, COMBINATIONS)
+    check_option("small_groups", given.small_groups, SMALL_GROUPS)
 
 
 def checked_costs(costs: Any) -> tuple[float, float]:

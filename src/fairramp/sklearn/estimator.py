@@ -1,10 +1,11 @@
 """RandomizedThresholdOptimizer: a rule and its classifier as one scikit-learn estimator.
 
-    a classifier to be trained  →  cross-fitted scores of the rows  →  fit_sample  →  train it on all rows
-    a FrozenEstimator           →  its scores of the rows           →  fit_sample
+    a classifier to be trained  →  cross-fitted scores of the rows  →  the rule  →  train it on all rows
+    a FrozenEstimator           →  its scores of the rows           →  the rule
 
 With a group model (see `group_model`), the rule is fitted to its group probabilities instead of the groups.
-All mathematics is in `fit_sample` and `Rule`; this wrapper passes scores, groups and labels to them.
+`two_classes` and `several_classes` pass scores, groups and labels to the fit and to the rule, which do all
+mathematics.
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
@@ -22,40 +23,39 @@ from fairramp.data.arrays import as_weights
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
 from fairramp.fit.stream import StreamingFit
-from fairramp.rule.draws import decide
 from fairramp.sklearn.columns import Sources
 from fairramp.sklearn.group_model import warn_poor
 from fairramp.sklearn.rows import (
     KeptRows,
     check_classes,
-    check_two_classes,
+    check_none_lost,
+    classes_in,
     classes_of,
     cross_fitted,
     fit_params,
-    heights,
-    method_of,
+    numbered,
     random_source,
-    scores_of,
     splits_of,
-    zero_one,
 )
-from fairramp.sklearn.wrapper import SCALE_OF, Wrapper
+from fairramp.sklearn.wrapper import Wrapper
 
 
 class RandomizedThresholdOptimizer(Wrapper):
-    """Binary classifier with equal rates between groups: selection rates, or true or false positive rates.
+    """Classifier with equal rates between groups: selection rates, or true or false positive rates.
 
     Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and decides by
-    that rule. ``classes_[1]`` is the positive decision.
+    that rule. ``classes_[1]`` is the positive decision. With more than two classes, the rates of every class are
+    made equal, as in `fit_class_rule`.
 
     Parameters
     ----------
-    estimator : binary classifier
+    estimator : classifier
         Classifier with `predict_proba` or `decision_function`, cloned and trained in `fit`. Pass a trained
         classifier as ``sklearn.frozen.FrozenEstimator(model)``; `fit` then fits only the rule, and needs rows
         that the model was not trained on.
     criterion, max_gap, min_ratio, overall_rate, combine, ramp_width, ramp, unseen_group, small_groups
-        As in `fit_rule`.
+        As in `fit_rule`. With more than two classes, `max_gap`, `ramp_width` and `unseen_group` are those of
+        `fit_class_rule`; settings that it does not have raise an error unless they have their default.
     target_rate : str or float, optional
         As in `fit_rule`, but the default is "accuracy", because `fit` has labels, except with a `group_estimator`
         or ``combine="each"``, where it is "optimal"; with an `overall_rate`, there is no target rate.
@@ -76,6 +76,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         Unused for a FrozenEstimator.
     predict_method : {"auto", "predict_proba", "decision_function"}, default "auto"
         Method that returns the scores; "auto" prefers `predict_proba`. Decision functions are treated as logits.
+        More than two classes require `predict_proba`.
     sensitive_columns : name, position, list of them, mask, slice or callable, optional
         Group columns of X, as an alternative to passing `sensitive_features` to every method. Positions refer to
         X after the earlier steps of a pipeline. As in scikit-learn's ColumnTransformer, a callable is called with
@@ -102,13 +103,13 @@ class RandomizedThresholdOptimizer(Wrapper):
     ----------
     estimator_ : classifier
         Trained on all rows, or the given FrozenEstimator.
-    rule_ : Rule
-        The fitted rule.
+    rule_ : Rule or ClassRule
+        The fitted rule; a ClassRule if there are more than two classes.
     group_estimator_ : classifier or None
         The group model: trained on all rows, or the given FrozenEstimator. Its classes are the groups; groups of
         several columns, and those with a missing value, are numbered in the order of ``rule_.groups``.
-    classes_ : array of shape (2,)
-        Labels; the second is the positive one.
+    classes_ : array of shape (C,)
+        Labels. Of two, the second is the positive one.
     n_features_in_, feature_names_in_
         Number and names of the columns of X in `fit`, if `estimator_` has them.
 
@@ -214,7 +215,8 @@ class RandomizedThresholdOptimizer(Wrapper):
         X : table of shape (n, n_features)
             Any X that `estimator` accepts.
         y : labels of shape (n,)
-            Two classes of any kind. May be None for a FrozenEstimator if the target rate needs no labels.
+            Two or more classes of any kind. May be None for a FrozenEstimator if the target rate needs no labels,
+            or if there are more than two classes.
         sensitive_features : labels of shape (n,), or several columns
             The groups, as in `fit_rule`; omit them if `sensitive_columns` is set.
         sample_weight : numbers of shape (n,), optional
@@ -223,46 +225,38 @@ class RandomizedThresholdOptimizer(Wrapper):
         return self._fit(X, y, None, sensitive_features, sample_weight)
 
     def _fit(self, X: Any, y: Any, classes: Any, sensitive_features: Any, sample_weight: Any) -> Self:
-        asked = self._checked_settings(weighted=sample_weight is not None)
-        method = method_of(self.estimator, self.predict_method, SCALE_OF)
+        y = None if y is None else column_or_1d(y, warn=True)
         frozen, group_frozen = (isinstance(e, FrozenEstimator) for e in (self.estimator, self.group_estimator))
+        if frozen:
+            check_is_fitted(self.estimator)
+        known = classes_of(self.estimator) if frozen else classes_in(X, y)
+        task = self._task_of(known, weighted=sample_weight is not None)
+        check_classes(classes, known)
         sources, groups, cells = Sources.settled(X, sensitive_features, **self._choices(), optional=group_frozen)
         codes, strata, weights = self._checked_rows(X, groups, cells, sample_weight)
-        y = None if y is None else column_or_1d(y, warn=True)
         features = sources.features(X)
         splits = None
         if frozen:
             model = self.estimator
-            check_is_fitted(model)
-            check_classes(classes, classes_of(model))
-            scores = scores_of(model, features, method)
+            scores = task.scores(model, features)
         else:
-            check_two_classes(X, y)
-            check_classes(classes, np.unique(y))
             assert y is not None
             params = fit_params(self, weights)
             splits = splits_of(self.cv, features, y)
-
-            def scored(trained: Any, rows: Any) -> npt.NDArray[Any]:
-                return scores_of(trained, rows, method)
-
-            scores = cross_fitted(self.estimator, features, y, splits, scored, params)
+            check_none_lost(splits, numbered(y, known), known.tolist(), "class")
+            scores = cross_fitted(self.estimator, features, y, splits, task.scores, params)
             model = clone(self.estimator).fit(features, y, **params)
-        known = classes_of(model)
+            task = task.trained(model)
+        labels = None if y is None else numbered(y, task.classes)
         group_model, membership = self._group_model_of(features, codes, splits, weights)
-        rows = KeptRows.of(scores, membership, strata, None if y is None else zero_one(y, known), weights)
-        crossed = not frozen or not (group_model is None or group_frozen)
-        rule = self._learn(rows, asked, SCALE_OF[method], crossed)
+        rows = KeptRows.of(scores, membership, strata, labels, weights)
+        rule: Any = task.learned(rows, cross_fitted=not frozen or not (group_model is None or group_frozen))
         if isinstance(membership, GroupProbabilities) and codes is not None:
-            warn_poor(rule, scores, membership, codes, weights)
-        self.estimator_, self.classes_, self.rule_, self._sources = model, known, rule, sources
+            warn_poor(task.chances(rule, scores, membership, strata), membership, codes, weights)
+        self.estimator_, self.classes_, self.rule_, self._sources = model, task.classes, rule, sources
         self._group_model, self.group_estimator_ = group_model, group_model and group_model.model
-        self._fitted_settings = asked, self.cutoff  # the descent continues only with the same settings
-        self._seen: KeptRows | StreamingFit = (
-            rows
-            if asked.sgd is None
-            else StreamingFit.from_rule(rule, learning_rate=asked.sgd.learning_rate, iterate=asked.sgd.iterate)
-        )
+        self._task = task
+        self._seen: KeptRows | StreamingFit = task.seen(rows, rule)
         return self
 
     def partial_fit(
@@ -276,7 +270,7 @@ class RandomizedThresholdOptimizer(Wrapper):
     ) -> Self:
         """Fit in the first call; in later calls, update the rule with more rows.
 
-        The first call trains the classifier, so its rows must have both classes. Later calls do not change the
+        The first call trains the classifier, so its rows must have all classes. Later calls do not change the
         classifier. They score the new rows with ``estimator_``, so these should be rows that `estimator_` was not
         trained on, and fit the rule to all rows so far. With ``solver="sgd"``, each new row is one more step of
         the descent toward the target rate of `fit`. With a `group_estimator`, later calls do not change the group
@@ -285,23 +279,23 @@ class RandomizedThresholdOptimizer(Wrapper):
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
-            As in `fit`. In later calls, y is required only for error-rate criteria and for the targets
-            "accuracy", "balanced_accuracy" and "base_rate". If only some rows have weights, the others have
-            weight 1.
-        classes : labels of shape (2,), optional
+            As in `fit`. In later calls, y is required only for two classes, with error-rate criteria or the
+            targets "accuracy", "balanced_accuracy" and "base_rate". If only some rows have weights, the others
+            have weight 1.
+        classes : labels of shape (C,), optional
             The classes, as other scikit-learn classifiers require them; only compared with those of `y`.
         """
         if not hasattr(self, "rule_"):
             return self._fit(X, y, classes, sensitive_features, sample_weight)
-        asked = self._checked_settings(weighted=sample_weight is not None)
+        task = self._task_of(self.classes_, weighted=sample_weight is not None, method=self._task.method)
         self._sources.check_same(**self._choices())
         check_classes(classes, self.classes_)
         passed = None if self._group_model else sensitive_features
         scores, codes, strata, weights = self._scored(X, passed, sample_weight)
-        labels = None if y is None else zero_one(y, self.classes_)
+        labels = None if y is None else numbered(y, self.classes_)
         if isinstance(self._seen, StreamingFit):
             check_consistent_length(scores, labels)
-            if (asked, self.cutoff) != self._fitted_settings:
+            if task != self._task:
                 raise InputError(
                     "The settings have changed since `fit`, and {solver:sgd} stores no rows",
                     remedy="call `fit` again",
@@ -318,13 +312,13 @@ class RandomizedThresholdOptimizer(Wrapper):
         rows = self._seen.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
         assert self.rule_.record is not None  # every fitted rule has one
         crossed = self.rule_.record.cross_fitted
-        self.rule_, self._seen = self._learn(rows, asked, self.rule_.scale, crossed), rows
+        self.rule_, self._task, self._seen = task.learned(rows, cross_fitted=crossed), task, rows
         return self
 
     # Deciding ---------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
-        """Return the probabilities of the negative and the positive decision; nothing is drawn.
+        """Return the probability of deciding for each class; nothing is drawn.
 
         These are probabilities of a decision, not of an outcome: 0 or 1 except on the ramp. The classifier's own
         probabilities are ``estimator_.predict_proba(X)``.
@@ -336,11 +330,11 @@ class RandomizedThresholdOptimizer(Wrapper):
 
         Returns
         -------
-        numpy.ndarray of float64, shape (n, 2)
+        numpy.ndarray of float64, shape (n, C)
+            With columns in the order of ``classes_``.
         """
         scores, codes, strata, _ = self._scored(X, sensitive_features)
-        chances = self.rule_.probabilities(scores, codes, strata)
-        return np.column_stack([1.0 - chances, chances])
+        return self._task.chances(self.rule_, scores, codes, strata)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
         """Return how far each score is above the threshold of its group, for metrics that rank rows.
@@ -350,6 +344,9 @@ class RandomizedThresholdOptimizer(Wrapper):
         (``unseen_group="original"``), the threshold is the cutoff. In a group where everyone has the same
         probability, it is that probability minus ½.
 
+        With more than two classes, it is the score of each class minus the offset of the group. The class with
+        the largest value is decided, except at random if another one is closer than the ramp width.
+
         Parameters
         ----------
         X, sensitive_features
@@ -357,10 +354,10 @@ class RandomizedThresholdOptimizer(Wrapper):
 
         Returns
         -------
-        numpy.ndarray of float64, shape (n,)
+        numpy.ndarray of float64, shape (n,), or (n, C) for more than two classes
         """
         scores, codes, strata, _ = self._scored(X, sensitive_features)
-        return heights(self.rule_, scores, codes, strata)
+        return self._task.heights(self.rule_, scores, codes, strata)
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, ids: Any = None, key: str | None = None
@@ -383,13 +380,14 @@ class RandomizedThresholdOptimizer(Wrapper):
         numpy.ndarray of shape (n,)
             Labels from ``classes_``.
         """
-        chances = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        chances = self.predict_proba(X, sensitive_features=sensitive_features)
         by_id = ids is not None or key is not None
         source = None if by_id else random_source(self.random_state)
         try:
-            return self.classes_[decide(chances, ids=ids, key=key, random_state=source)]
+            drawn = self._task.drawn(self.rule_, chances, ids=ids, key=key, random_state=source)
         except InputError as error:
             raise error.renamed(scores="X") from None
+        return np.asarray(self.classes_[drawn])
 
     def score(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> float:
         """Return the expected accuracy, the mean probability of a correct decision. Nothing is drawn.
@@ -400,7 +398,7 @@ class RandomizedThresholdOptimizer(Wrapper):
             As in `fit`; with a `group_estimator`, without groups.
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
-        labels = zero_one(y, self.classes_)
+        labels = numbered(y, self.classes_)
         check_consistent_length(X, labels)
         weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
-        return float(np.average(np.where(labels, chances[:, 1], chances[:, 0]), weights=weights))
+        return float(np.average(chances[np.arange(len(labels)), labels], weights=weights))

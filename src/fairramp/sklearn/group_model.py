@@ -19,19 +19,22 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from fairramp.core.curve import Floats
-from fairramp.core.events import SELECTION
 from fairramp.core.labels import Label, canonical_label, label_key, show_label
-from fairramp.core.scales import ROUNDING
+from fairramp.core.scales import scale_of
 from fairramp.core.words import points
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
+from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnsupportedError, warn
-from fairramp.fit.settings import Settings
 from fairramp.measure.group_model import group_model
-from fairramp.measure.means import tally_rows
-from fairramp.measure.rates import selection
-from fairramp.rule.rule import Rule
-from fairramp.sklearn.rows import Splits, cross_fitted, kind_of, splits_of
+from fairramp.sklearn.rows import (
+    Splits,
+    check_none_lost,
+    cross_fitted,
+    kind_of,
+    splits_of,
+    without_rounding,
+)
 
 
 @dataclass(frozen=True)
@@ -54,20 +57,20 @@ class GroupModel:
         return _probabilities(self.model.predict_proba(X), self.labels)
 
 
-def check_group_estimator(estimator: Any, settings: Settings, *, stratified: bool) -> None:
-    """Raise if the group model has no probabilities, or the settings do not work with them."""
-    if not hasattr(estimator, "predict_proba"):
+def check_group_estimator(owner: Any) -> None:
+    """Raise if the group model has no probabilities, or settings need one group per person."""
+    model = owner.group_estimator
+    if not hasattr(model, "predict_proba"):
         raise InputError(
-            "must have predict_proba, and {kind} does not", argument="group_estimator", kind=kind_of(estimator)
+            "must have predict_proba, and {kind} does not", argument="group_estimator", kind=kind_of(model)
         )
     others = {
-        "{strata}": stratified,
-        "{combine:each}": settings.combine == "each",
-        "{unseen_group:" + settings.unseen_group + "}": settings.unseen_group != "error",
+        "{strata}": owner.strata is not None,
+        "{combine:each}": owner.combine == "each",
+        "{unseen_group:" + owner.unseen_group + "}": owner.unseen_group != "error",
     }
     for other in [other for other, given in others.items() if given]:
         raise UnsupportedError("{group_estimator} does not support " + other, remedy="remove one of the two")
-    settings.check_mixed("{group_estimator}")
 
 
 def frozen_group_model(estimator: FrozenEstimator, X: Any, codes: Codes | None) -> tuple[Any, GroupProbabilities]:
@@ -101,15 +104,7 @@ def trained_group_model(
             "{group_estimator} requires at least two groups, got one: {group}", group=show_label(labels[0])
         )
     splits = splits or splits_of(cv, X, numbers)
-    for train, _ in splits:
-        lost = np.setdiff1d(np.arange(len(labels)), numbers[train])
-        if len(lost):
-            raise InputError(
-                "leaves no row of group {group} in a training part",
-                argument="cv",
-                remedy="use fewer splits, or merge small groups",
-                group=show_label(labels[lost[0]]),
-            )
+    check_none_lost(splits, numbers, labels, "group")
     # Classifiers know labels of one ordinary type; intersections and missing values are numbered.
     plain = {type(label) for label in labels} in ({str}, {int}, {bool})
     y: npt.NDArray[Any] = np.array(labels)[numbers] if plain else numbers
@@ -126,27 +121,43 @@ def trained_group_model(
 
 def _probabilities(values: Any, labels: Sequence[Label]) -> GroupProbabilities:
     """Group probabilities from `predict_proba`, without rounding errors."""
-    values = np.asarray(values, dtype=np.float64)
-    inside = np.clip(values, 0.0, 1.0)
     try:
-        return GroupProbabilities(inside if (np.abs(inside - values) <= ROUNDING).all() else values, labels)
+        return GroupProbabilities(without_rounding(np.asarray(values, dtype=np.float64)), labels)
     except InputError as error:
         raise error.renamed(group_probabilities="group_estimator", labels="group_estimator") from None
 
 
 def warn_poor(
-    rule: Rule, scores: Any, found: GroupProbabilities, codes: Codes, weights: npt.NDArray[np.float64] | None
+    chances: Floats, found: GroupProbabilities, codes: Codes, weights: npt.NDArray[np.float64] | None
 ) -> None:
-    """Warn, with numbers, about groups that the model recognizes badly on the fit rows."""
-    sample = rule.sample(scores, codes, sample_weight=weights, group_probabilities=found, drop_empty=True)
-    poor = group_model(sample, found if sample.membership is None else sample.membership).poor()
-    if poor:
-        after = tally_rows(sample, rule=rule).after
-        assert after is not None
-        gap = selection(after, 0.95, None, None, SELECTION).gap
+    """Warn, with numbers, about groups that the model recognizes badly on the fit rows.
+
+    `chances` are those of every class, of shape (n, C).
+    """
+    sample = Sample.of_arrays(
+        without_rounding(found.values[0]),  # not used: the group probabilities take its place
+        codes,
+        scale=scale_of("probability", True),
+        sample_weight=weights,
+        membership=found,
+        drop_empty=True,
+    )
+    assert sample.membership is not None
+    if poor := group_model(sample, sample.membership).poor():
         warn(
             "{group_estimator} does not recognize some groups well: {poor}. The rule equalizes expected rates; "
             "between the true groups of the fit rows, the gap is {gap}",
             poor="; ".join(poor),
-            gap=points(gap),
+            gap=points(_gap(chances, codes, weights)),
         )
+
+
+def _gap(chances: Floats, codes: Codes, weights: npt.NDArray[np.float64] | None) -> float:
+    """The largest difference between two groups' rates of a class."""
+    numbers = codes.block(0, len(codes))
+    masses = np.bincount(numbers, weights)
+    rates = [
+        np.bincount(numbers, column if weights is None else column * weights)[masses > 0] / masses[masses > 0]
+        for column in chances.T
+    ]
+    return float(np.ptp(rates, axis=1).max())

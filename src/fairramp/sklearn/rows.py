@@ -6,7 +6,7 @@ by 0 and 1, which breaks classifiers that refer to them by name (``class_weight=
 """
 # ruff: noqa: N803, N806 -- scikit-learn calls it X, and so do its callers, by keyword
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -19,17 +19,14 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, check_consistent_length, indexable
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
-from fairramp.core.ramps import OFFSETS
+from fairramp.core.labels import canonical_label, show_label
 from fairramp.core.scales import ROUNDING
-from fairramp.data.arrays import as_scores
 from fairramp.data.groups import Codes, appended, check_n_columns
 from fairramp.data.probable import GroupProbabilities
-from fairramp.data.rows import ArrayRows
 from fairramp.errors import InputError, shown, warn
-from fairramp.rule.rule import Rule
 
 #: The rows of the training and of the test part of each split.
 Splits = list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]
@@ -41,18 +38,20 @@ class KeptRows:
 
     Attributes
     ----------
-    scores : numbers of shape (n,)
+    scores : numbers of shape (n,), or (n, C) for more than two classes
     groups : Codes or GroupProbabilities
         Groups, or what a group model says about them.
     strata : Codes or None
         Strata, if there are any.
-    labels, weights : floats of shape (n,), or None
+    labels : integers of shape (n,), or None
+        Index of each row's class.
+    weights : floats of shape (n,), or None
     """
 
     scores: npt.NDArray[Any]
     groups: Codes | GroupProbabilities
     strata: Codes | None
-    labels: npt.NDArray[np.float64] | None
+    labels: npt.NDArray[np.intp] | None
     weights: npt.NDArray[np.float64] | None
 
     @classmethod
@@ -61,7 +60,7 @@ class KeptRows:
         scores: npt.NDArray[Any],
         groups: Codes | GroupProbabilities,
         strata: Codes | None,
-        labels: npt.NDArray[np.float64] | None,
+        labels: npt.NDArray[np.intp] | None,
         weights: npt.NDArray[np.float64] | None,
     ) -> Self:
         """Store rows, with copies of the user's arrays."""
@@ -129,6 +128,20 @@ def splits_of(cv: Any, X: Any, y: npt.NDArray[Any]) -> Splits:
     return splits
 
 
+def check_none_lost(splits: Splits, numbers: npt.NDArray[Any], names: Sequence[Any], what: str) -> None:
+    """Raise if a training part has no row of a class or group."""
+    for train, _ in splits:
+        for lost in np.setdiff1d(np.arange(len(names)), numbers[train]):
+            raise InputError(
+                "leaves no row of {what} {name} in a training part",
+                argument="cv",
+                remedy="use fewer splits, or merge small {what}{es}",
+                what=what,
+                name=show_label(canonical_label(names[lost])),
+                es="es" if what.endswith("s") else "s",
+            )
+
+
 def cross_fitted(
     estimator: Any,
     X: Any,
@@ -183,8 +196,7 @@ def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
     """One score per row for the class ``classes_[1]``."""
     values: npt.NDArray[Any] = np.asarray(getattr(model, method)(X))
     if method == "predict_proba" and values.ndim == 2 and values.shape[1] == 2:
-        inside = np.clip(values[:, 1], 0.0, 1.0)
-        return inside if (np.abs(inside - values[:, 1]) <= ROUNDING).all() else values[:, 1]
+        return without_rounding(values[:, 1])
     if method == "decision_function" and values.ndim == 1:
         return values
     raise InputError(
@@ -196,29 +208,35 @@ def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
     )
 
 
-def check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
-    """Reject labels without exactly two classes, with messages that scikit-learn's checks expect."""
+def without_rounding(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Probabilities in [0, 1]; unchanged if more than rounding errors are outside, which later raises."""
+    inside = np.clip(values, 0.0, 1.0)
+    return inside if (np.abs(inside - values) <= ROUNDING).all() else values
+
+
+def classes_in(X: Any, y: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    """The classes of labels: at least two. Messages are those that scikit-learn's checks expect."""
     if y is None:
         raise InputError("RandomizedThresholdOptimizer requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    if (kind := type_of_target(y, input_name="y")) != "binary":
-        raise InputError("Only binary classification is supported. The type of the target is {kind}", kind=kind)
     if len(classes := np.unique(y)) < 2:
-        raise InputError("must have two classes, got one class: {found}", argument="y", found=classes.tolist())
+        raise InputError(
+            "must have at least two classes, got one class: {found}", argument="y", found=classes.tolist()
+        )
+    return classes
 
 
 def classes_of(model: Any) -> npt.NDArray[Any]:
-    """The two classes of a trained classifier."""
+    """The classes of a trained classifier: at least two."""
     classes = np.asarray(getattr(model, "classes_", ()))
-    if classes.shape != (2,):
+    if classes.ndim != 1 or len(classes) < 2:
         raise InputError(
-            "must be a binary classifier, got {kind} with {n} classes",
+            "must be a classifier with at least two classes, got {kind} with {found}",
             argument="estimator",
-            remedy="more than two classes are not supported yet" if len(classes) > 2 else None,
             kind=kind_of(model),
-            n=len(classes),
+            found=f"classes_ of shape {classes.shape}" if classes.ndim > 1 else f"{len(classes)} classes",
         )
     return classes
 
@@ -227,17 +245,22 @@ def check_classes(classes: Any, known: npt.NDArray[Any]) -> None:
     """Raise if `classes` are passed to `partial_fit` and differ from the known ones."""
     if classes is not None and set(np.ravel(classes).tolist()) != set(known.tolist()):
         raise InputError(
-            "must be the two classes of {y}, {known}", argument="classes", got=classes, known=known.tolist()
+            "must be the {two}classes of {y}, {known}",
+            argument="classes",
+            got=classes,
+            two="two " if len(known) == 2 else "",
+            known=known.tolist(),
         )
 
 
-def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Labels as 1.0 for the positive class and 0.0 for the other."""
+def numbered(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """The index of each label in the classes; 1 for the positive one of two."""
     y = column_or_1d(y, warn=True)
-    positive: npt.NDArray[np.bool_] = y == classes[1]
-    known = positive | (y == classes[0])
-    if not known.all():
-        row = int(np.argmin(known))
+    found = np.full(len(y), -1, dtype=np.intp)
+    for i in range(len(classes)):
+        found[y == classes[i]] = i
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
         raise InputError(
             "must contain only the classes {classes}, got {value} in row {row}",
             argument="y",
@@ -245,7 +268,7 @@ def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
             value=shown(y[row : row + 1].tolist()[0]),
             row=row,
         )
-    return positive.astype(np.float64)
+    return found
 
 
 def random_source(random_state: Any) -> Any:
@@ -259,22 +282,3 @@ def random_source(random_state: Any) -> Any:
 def kind_of(estimator: Any) -> str:
     """Name of the estimator's class, inside a FrozenEstimator."""
     return type(estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator).__name__
-
-
-def heights(rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
-    """How far each score's position is above the threshold of its group, or the expected one of its groups."""
-    if isinstance(groups, GroupProbabilities):
-        found, n_rows = rule.probable(groups), len(groups)
-        positions = ArrayRows(as_scores(scores), found, None, rule.meaning).positions(0, n_rows)
-        shifts = np.array([ramp.foot for ramp in rule.ramps]) - rule.center
-        middle = rule.center + OFFSETS[rule.ramp] * rule.ramps[0].width
-        return np.asarray(positions - middle - found.mix(shifts, 0, n_rows), dtype=np.float64)
-    rows = rule.sample(scores, groups, strata=strata)
-    ramps, own = rule.ramps_of(rows.cells)
-    constant = np.array([ramp.is_constant for ramp in ramps])
-    thresholds = np.array([0.0 if r.is_constant else r.foot + OFFSETS[rule.ramp] * r.width for r in ramps])
-    if own is not None:
-        thresholds[own], constant[own] = rule.meaning.position_of(rule.cutoff), False
-    above = rows.positions - rows.cells.mix(thresholds, 0, len(rows))
-    chances = rows.cells.mix(np.array([ramp.tie for ramp in ramps]), 0, len(rows))
-    return np.where(constant[rows.cells.block(0, len(rows))], chances - 0.5, above)

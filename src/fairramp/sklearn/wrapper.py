@@ -4,57 +4,31 @@
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from fairramp.core.checks import check_flag, check_length, check_number, check_option
+from fairramp.core.checks import check_flag, check_length, check_option
 from fairramp.data.arrays import as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
 from fairramp.data.probable import GroupProbabilities
-from fairramp.data.sample import Sample, encode_strata
+from fairramp.data.sample import encode_strata
 from fairramp.errors import InputError
-from fairramp.fit.fit import fit_sample
-from fairramp.fit.probable import fit_probabilities
-from fairramp.fit.settings import Settings
-from fairramp.rule.rule import Rule
 from fairramp.sklearn.columns import Sources, check_given_once
-from fairramp.sklearn.group_model import (
-    GroupModel,
-    check_group_estimator,
-    frozen_group_model,
-    trained_group_model,
-)
-from fairramp.sklearn.rows import KeptRows, Splits, fit_params, scores_of
+from fairramp.sklearn.group_model import GroupModel, frozen_group_model, trained_group_model
+from fairramp.sklearn.rows import Splits, fit_params
+from fairramp.sklearn.several_classes import SeveralClasses, needing_two
+from fairramp.sklearn.two_classes import SCALE_OF, TwoClasses
 
-#: The scale of each method's scores, and the reverse.
-SCALE_OF = {"predict_proba": "probability", "decision_function": "logit"}
-_METHODS = {scale: method for method, scale in SCALE_OF.items()}
-#: Settings passed to the fit unchanged.
-_SETTINGS = (
-    "criterion",
-    "max_gap",
-    "min_ratio",
-    "costs",
-    "overall_rate",
-    "combine",
-    "ramp_width",
-    "ramp",
-    "unseen_group",
-    "small_groups",
-    "solver",
-    "confidence",
-    "confidence_limit",
-)
+#: How the classes are scored, fitted and decided.
+Task = TwoClasses | SeveralClasses
 #: Methods that need no groups if there is a group model.
 _DECIDING = ("predict", "predict_proba", "decision_function", "score")
 
@@ -62,7 +36,8 @@ _DECIDING = ("predict", "predict_proba", "decision_function", "score")
 class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier around another one and, perhaps, a group model."""
 
-    rule_: Rule
+    rule_: Any  # a Rule, or a ClassRule for more than two classes
+    _task: Task
     _sources: Sources
     _group_model: GroupModel | None
 
@@ -80,52 +55,12 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         params = fit_params(self, weights, "group_estimator")
         return trained_group_model(self.group_estimator, features, codes, splits, self.cv, params)
 
-    def _learn(self, rows: KeptRows, asked: Settings, scale: str, cross_fitted: bool) -> Rule:
-        asked.check_rows(
-            labeled=rows.labels is not None,
-            stratified=rows.strata is not None,
-            weighted=rows.weights is not None,
-            needed="{y}, the true outcomes of all rows",
-        )
-        cutoff = float(self.cutoff)
-        settings = replace(
-            asked,
-            scale=scale,
-            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
-        )
-        if isinstance(rows.groups, GroupProbabilities):
-            rule = fit_probabilities(rows.scores, rows.groups, settings, sample_weight=rows.weights)
-        else:
-            sample = Sample.of_arrays(
-                rows.scores,
-                rows.groups,
-                rows.labels if asked.needs_labels else None,
-                scale=settings.meaning,
-                strata=rows.strata,
-                sample_weight=rows.weights,
-            )
-            rule = fit_sample(sample, settings)
-        assert rule.record is not None  # every fitted rule has one
-        return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
-
-    def _checked_settings(self, *, weighted: bool) -> Settings:
-        """Return the settings, checked before anything is trained."""
-        check_number("cutoff", self.cutoff, 0.0, 1.0)
+    def _task_of(self, classes: npt.NDArray[Any], *, weighted: bool, method: str | None = None) -> Task:
+        """How these classes are scored, fitted and decided; checks the settings before anything is trained."""
         check_option("predict_method", self.predict_method, ("auto", *SCALE_OF))
         check_flag("drop_sensitive", self.drop_sensitive)
-        target = self.target_rate
-        if target is None and self.overall_rate is None and self.group_estimator is None:
-            target = None if self.combine == "each" else "accuracy"
-        asked = Settings(target_rate=target, **{name: getattr(self, name) for name in _SETTINGS})
-        if self.group_estimator is not None:
-            check_group_estimator(self.group_estimator, asked, stratified=self.strata is not None)
-        asked.check_rows(labeled=True, stratified=self.strata is not None, weighted=weighted)
-        if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
-            raise InputError(
-                "{confidence} needs a trained classifier, because cross-fitted scores give no guarantee",
-                remedy="pass FrozenEstimator(model), and fit on rows that the model was not trained on",
-            )
-        return asked
+        kind = TwoClasses if len(classes) == 2 else SeveralClasses
+        return kind.of(self, classes, weighted=weighted, method=method)
 
     # Rows -------------------------------------------------------------------------------------
 
@@ -139,7 +74,7 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         }
 
     def _checked_rows(
-        self, X: Any, groups: Any, strata: Any, sample_weight: Any, rule: Rule | None = None
+        self, X: Any, groups: Any, strata: Any, sample_weight: Any, rule: Any = None
     ) -> tuple[Codes | None, Codes | None, npt.NDArray[np.float64] | None]:
         """Groups (unless missing), strata and weights of the rows, checked before anything is trained."""
         n_rows, known = _num_samples(X), rule.columns if rule else Columns()
@@ -167,7 +102,7 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
                 remedy="leave it out",
             )
         features = self._sources.features(X)
-        scores = scores_of(self.estimator_, features, _METHODS[self.rule_.scale])
+        scores = self._task.scores(self.estimator_, features)
         labels = self._sources.labels(X, sensitive_features)
         codes, strata, weights = self._checked_rows(X, *labels, sample_weight, self.rule_)
         groups = codes if self._group_model is None else self._group_model.probabilities(features)
@@ -212,5 +147,6 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
             others = get_tags(self.group_estimator).input_tags
             for name in ("sparse", "allow_nan"):
                 setattr(tags.input_tags, name, getattr(tags.input_tags, name) and getattr(others, name))
-        tags.classifier_tags.multi_class = False
+        inner = get_tags(self.estimator).classifier_tags
+        tags.classifier_tags.multi_class = bool(inner and inner.multi_class) and not needing_two(self)
         return tags

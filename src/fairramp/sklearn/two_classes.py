@@ -1,0 +1,158 @@
+"""A classifier with two classes: one score per row, a `Rule`, and the chance of the second class.
+
+`several_classes` has the same methods for more classes.
+"""
+# ruff: noqa: N803 -- scikit-learn calls it X
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+from sklearn.frozen import FrozenEstimator
+
+from fairramp.core.checks import check_number
+from fairramp.core.ramps import OFFSETS
+from fairramp.data.arrays import as_scores
+from fairramp.data.probable import GroupProbabilities
+from fairramp.data.rows import ArrayRows
+from fairramp.data.sample import Sample
+from fairramp.errors import InputError
+from fairramp.fit.fit import fit_sample
+from fairramp.fit.probable import fit_probabilities
+from fairramp.fit.settings import Settings
+from fairramp.fit.stream import StreamingFit
+from fairramp.rule.draws import decide
+from fairramp.rule.rule import Rule
+from fairramp.sklearn.group_model import check_group_estimator
+from fairramp.sklearn.rows import KeptRows, classes_of, method_of, scores_of
+
+#: The scale of each method's scores.
+SCALE_OF = {"predict_proba": "probability", "decision_function": "logit"}
+#: Settings passed to the fit unchanged.
+_SETTINGS = (
+    "criterion",
+    "max_gap",
+    "min_ratio",
+    "costs",
+    "overall_rate",
+    "combine",
+    "ramp_width",
+    "ramp",
+    "unseen_group",
+    "small_groups",
+    "solver",
+    "confidence",
+    "confidence_limit",
+)
+
+
+@dataclass(frozen=True)
+class TwoClasses:
+    """How two classes are scored, fitted and decided.
+
+    Attributes
+    ----------
+    classes : array of shape (2,)
+        The second is the positive one.
+    method : str
+        The classifier's method that returns the scores.
+    settings : Settings
+        Settings of the fit.
+    """
+
+    classes: npt.NDArray[Any] = field(compare=False)
+    method: str
+    settings: Settings
+
+    @classmethod
+    def of(cls, owner: Any, classes: npt.NDArray[Any], *, weighted: bool, method: str | None = None) -> Self:
+        """Check the settings of an estimator before anything is trained."""
+        cutoff = check_number("cutoff", owner.cutoff, 0.0, 1.0)
+        method = method or method_of(owner.estimator, owner.predict_method, SCALE_OF)
+        target, grouped = owner.target_rate, owner.group_estimator is not None
+        if target is None and owner.overall_rate is None and not grouped:
+            target = None if owner.combine == "each" else "accuracy"
+        settings = Settings(
+            target_rate=target,
+            scale=SCALE_OF[method],
+            cutoff=cutoff if method == "predict_proba" else float(np.clip(logit(cutoff), -700, 700)),
+            **{name: getattr(owner, name) for name in _SETTINGS},
+        )
+        if grouped:
+            check_group_estimator(owner)
+            settings.check_mixed("{group_estimator}")
+        settings.check_rows(labeled=True, stratified=owner.strata is not None, weighted=weighted)
+        if settings.confidence is not None and not isinstance(owner.estimator, FrozenEstimator):
+            raise InputError(
+                "{confidence} needs a trained classifier, because cross-fitted scores give no guarantee",
+                remedy="pass FrozenEstimator(model), and fit on rows that the model was not trained on",
+            )
+        return cls(classes, method, settings)
+
+    def trained(self, model: Any) -> Self:
+        """The same with the classes of the trained classifier, in its order."""
+        return replace(self, classes=classes_of(model))
+
+    def scores(self, model: Any, X: Any) -> npt.NDArray[Any]:
+        """One score per row for the class ``classes[1]``."""
+        return scores_of(model, X, self.method)
+
+    def learned(self, rows: KeptRows, cross_fitted: bool) -> Rule:
+        """The rule for these rows."""
+        settings = self.settings
+        settings.check_rows(
+            labeled=rows.labels is not None,
+            stratified=rows.strata is not None,
+            weighted=rows.weights is not None,
+            needed="{y}, the true outcomes of all rows",
+        )
+        if isinstance(rows.groups, GroupProbabilities):
+            rule = fit_probabilities(rows.scores, rows.groups, settings, sample_weight=rows.weights)
+        else:
+            sample = Sample.of_arrays(
+                rows.scores,
+                rows.groups,
+                rows.labels if settings.needs_labels else None,
+                scale=settings.meaning,
+                strata=rows.strata,
+                sample_weight=rows.weights,
+            )
+            rule = fit_sample(sample, settings)
+        assert rule.record is not None  # every fitted rule has one
+        return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
+
+    def seen(self, rows: KeptRows, rule: Rule) -> KeptRows | StreamingFit:
+        """What `partial_fit` continues with: the rows, or a descent."""
+        sgd = self.settings.sgd
+        if sgd is None:
+            return rows
+        return StreamingFit.from_rule(rule, learning_rate=sgd.learning_rate, iterate=sgd.iterate)
+
+    def chances(self, rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
+        """The probabilities of both decisions, of shape (n, 2)."""
+        positive = rule.probabilities(scores, groups, strata)
+        return np.column_stack([1.0 - positive, positive])
+
+    def drawn(self, rule: Rule, chances: npt.NDArray[np.float64], **source: Any) -> npt.NDArray[Any]:
+        """Index of the class that is decided for each row; see `rule.draws.decide`."""
+        return decide(chances[:, 1], **source)
+
+    def heights(self, rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
+        """How far each score's position is above the threshold of its group, or the expected threshold."""
+        if isinstance(groups, GroupProbabilities):
+            found, n_rows = rule.probable(groups), len(groups)
+            positions = ArrayRows(as_scores(scores), found, None, rule.meaning).positions(0, n_rows)
+            shifts = np.array([ramp.foot for ramp in rule.ramps]) - rule.center
+            middle = rule.center + OFFSETS[rule.ramp] * rule.ramps[0].width
+            return np.asarray(positions - middle - found.mix(shifts, 0, n_rows), dtype=np.float64)
+        rows = rule.sample(scores, groups, strata=strata)
+        ramps, own = rule.ramps_of(rows.cells)
+        constant = np.array([ramp.is_constant for ramp in ramps])
+        thresholds = np.array([0.0 if r.is_constant else r.foot + OFFSETS[rule.ramp] * r.width for r in ramps])
+        if own is not None:
+            thresholds[own], constant[own] = rule.meaning.position_of(rule.cutoff), False
+        above = rows.positions - rows.cells.mix(thresholds, 0, len(rows))
+        chances = rows.cells.mix(np.array([ramp.tie for ramp in ramps]), 0, len(rows))
+        return np.where(constant[rows.cells.block(0, len(rows))], chances - 0.5, above)
