@@ -252,7 +252,7 @@ def fit_class_rows(
             ramp_width=settings.ramp_width,
             weighted=weighted,
             cross_fitted=cross_fitted,
-            fingerprint=_fingerprint(rows, classes, own),
+            fingerprint=fingerprint_of(rows, classes, own),
             version=__version__,
             date=settings.date,
         ),
@@ -420,7 +420,7 @@ def outcome_of(
     return Outcome(found[:-1] / masses, found[-1] / masses)
 
 
-def _fingerprint(rows: Rows, classes: Sequence[Label], own: Outcome) -> str:
+def fingerprint_of(rows: Rows, classes: Sequence[Label], own: Outcome) -> str:
     """SHA-256 of the numbers of rows and of rounded sums, which do not depend on the order of the rows."""
     # Sums in another order differ after about 12 digits.
     sums = [[f"{x:.8g}" for x in row] for row in (*rows.score_sums().tolist(), *own.rates.tolist())]

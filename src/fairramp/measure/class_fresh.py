@@ -11,7 +11,7 @@ import numpy as np
 from fairramp.core.checks import check_number
 from fairramp.core.events import class_event
 from fairramp.data.classes import ClassSample
-from fairramp.fit.classes import ClassRows
+from fairramp.fit.classes import ClassRows, fingerprint_of
 from fairramp.measure.certificate import Certificate
 from fairramp.measure.class_means import fresh_sample, mean_class_chances
 from fairramp.measure.fresh import are_fit_rows, certified
@@ -39,4 +39,4 @@ def is_fitted_on(rule: ClassRule, sample: ClassSample) -> bool:
         return False
     rows = ClassRows.of(sample)
     own = rows.outcome(np.zeros((len(rule.classes), len(rows.groups))), 0.0)
-    return rows.fingerprint(rule.classes, own) == rule.record.fingerprint
+    return fingerprint_of(rows, rule.classes, own) == rule.record.fingerprint

@@ -1,8 +1,9 @@
 """Methods of rules for several classes that use the layers above, imported when a method is called."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from fairramp.errors import InputError
+from fairramp.errors import InputError, UnsupportedError
 from fairramp.rule.verbs import Drawn
 
 if TYPE_CHECKING:
@@ -12,6 +13,74 @@ if TYPE_CHECKING:
 
 class ClassVerbs(Drawn):
     """Methods of a rule for several classes that use the upper layers."""
+
+    def apply(
+        self: Any,
+        frame: Any,
+        *,
+        class_score: Mapping[Any, str] | None = None,
+        group: str | Sequence[str] | None = None,
+        strata: str | Sequence[str] | None = None,
+        group_probability: Mapping[Any, str] | None = None,
+        id: str | None = None,
+        key: str | None = None,
+        prefix: str = "",
+    ) -> Any:
+        """Return a table of the same type with the chance of every class and, given `id` and `key`, `decision`.
+
+        The new columns are `probability_<class>`, in the order of `classes`, and the class that is decided. Rows
+        keep their order, and pandas tables keep their index. A DuckDB relation stays lazy; one pass checks it
+        first, so that invalid scores, unseen groups and invalid group probabilities raise an error immediately.
+        If such a row appears only after that pass, its new columns are NULL.
+
+        Parameters
+        ----------
+        frame : table
+            A pandas, polars or Arrow table, or a DuckDB relation.
+        class_score : dict of str, optional
+            The column of each class's scores, such as ``{"low": "p_low", "high": "p_high"}``; defaults to the
+            columns of the fit.
+        group, strata : str or list of str, optional
+            Column names; default to those of the fit.
+        group_probability : dict of str, optional
+            Instead of `group`, for a rule by group probabilities: the column of each group's probability.
+        id : str, optional
+            Name of the column of row ids: strings or integers.
+        key : str, optional
+            64 lowercase hexadecimal characters; keep it secret. The key appears in no query and no query plan.
+        prefix : str, default ""
+            Prefix of the names of the new columns.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from fairramp import ClassRule
+        >>> rule = ClassRule(("A", "B"), ("no", "yes"), ((0.0, 0.0), (0.05, -0.05)), 0.1)
+        >>> frame = pandas.DataFrame({"n": [0.53, 0.53], "y": [0.47, 0.47], "unit": ["A", "B"], "id": [5, 6]})
+        >>> columns = {"no": "n", "yes": "y"}
+        >>> rule.apply(frame, class_score=columns, group="unit", id="id", key="0" * 64).round(2)
+              n     y unit  id  probability_no  probability_yes decision
+        0  0.53  0.47    A   5             0.8              0.2       no
+        1  0.53  0.47    B   6             0.3              0.7      yes
+        """
+        from fairramp.deploy.class_apply import apply
+
+        names = {"group": group, "strata": strata, "group_probability": group_probability}
+        return apply(self, frame, id=id, key=key, prefix=prefix, class_score=class_score, **names)
+
+    def to_sql(self, *_: Any, **__: Any) -> NoReturn:
+        """Raise `UnsupportedError`: there is no SQL for rules for several classes.
+
+        Use `apply` on a DuckDB relation, or export the rule as ONNX.
+
+        Examples
+        --------
+        >>> from fairramp import ClassRule
+        >>> ClassRule(("A", "B"), ("no", "yes"), ((0.0, 0.0), (0.05, -0.05))).to_sql("postgres")
+        Traceback (most recent call last):
+        fairramp.errors.UnsupportedError: SQL does not support several classes; apply in DuckDB, or export ONNX.
+        """
+        raise UnsupportedError("SQL does not support several classes", remedy="apply in DuckDB, or export ONNX")
 
     def certificate(
         self: Any,
