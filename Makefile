@@ -102,6 +102,7 @@ slow: $(DEV)  ## run long simulations of the certificates and many more generate
 bench: $(READY)  ## measure speed, relative to reading the data once
 	@$(BIN)/python benchmarks/core.py
 	@$(BIN)/python benchmarks/tables.py
+	@$(BIN)/python benchmarks/classes.py
 	@$(BIN)/python benchmarks/cli.py
 
 bench-page: $(REPRO)/ready-peers  ## measure speed alongside other libraries and write docs/benchmarks.md (ten minutes, 4 GB)

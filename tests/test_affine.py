@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairramp.core.bands import Band, Gap, Ratio
 from fairramp.core.curve import ScoreDistribution
 from fairramp.errors import FairrampError
-from fairramp.fit import affine
+from fairramp.fit import dual
 from fairramp.fit.affine import Dual, null_dimensions, solve_affine
 from fairramp.fit.affine_arrays import ArrayMoments
 from fairramp.fit.criteria.parity import solve_parity
@@ -370,7 +370,7 @@ def test_many_rows_need_few_passes_and_give_the_same_bytes_each_time(gap):
 
 
 def test_a_failure_says_how_far_the_rates_are_from_the_band(monkeypatch):
-    monkeypatch.setattr(affine, "_MAX_PASSES", 2)
-    monkeypatch.setattr(affine, "_MANY_PASSES", 2)
+    monkeypatch.setattr(dual, "_MAX_PASSES", 2)
+    monkeypatch.setattr(dual, "_MANY_PASSES", 2)
     with pytest.raises(FairrampError, match=r"did not converge: after \d+ passes, rates miss the band by 0\.\d"):
         random_instance(41).solve()

@@ -28,7 +28,7 @@ from fairramp.fit.class_moments import ClassMoments, Part
 KEY = "5" * 64
 #: Rounding of a projection, at scores and offsets of about 1 and a width of about 0.01.
 ROUNDING = 1e-12
-#: Promise for gaps on the fit rows.
+#: Largest excess of a gap on the fit rows.
 GAP = 1e-9
 #: The accuracy of the convex solver.
 OBJECTIVE = 1e-7
@@ -335,6 +335,13 @@ def test_named_columns_have_any_order_and_library(library):
     assert (rule.probabilities(other, groups) == rule.probabilities(p, groups)).all()
 
 
+def test_columns_of_pandas_may_be_numbers():
+    p, groups, _ = class_people(n_classes=3)
+    rule = fairramp.fit_class_rule(pandas.DataFrame(p, columns=[10, 20, 30]), groups)
+    assert rule.classes == (10, 20, 30)
+    assert rule.columns.class_scores is None
+
+
 def test_groups_may_be_intersections_and_have_missing_values():
     p, sex, _ = class_people(900)
     race = np.random.default_rng(8).choice(["A", "B", None], 900)
@@ -414,6 +421,15 @@ GOOD = [[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]]
             "shape \\(3,\\); for the scores of one class, use fairramp.fit_rule",
         ),
         ({"probabilities": [[0.2, 0.8], [0.5], [0.9, 0.1]]}, "rows of different lengths"),
+        (
+            {"probabilities": polars.LazyFrame(GOOD)},
+            "is a lazy table; collect it first, or use fairramp.fit_frame",
+        ),
+        (
+            {"probabilities": pandas.DataFrame(GOOD, columns=["a", "a"])},
+            "Two columns of `probabilities` have the",
+        ),
+        ({"probabilities": None}, "got shape \\(\\)"),
         ({"probabilities": [["a", "b"]] * 3}, "must be numbers, got values of type str"),
         ({"probabilities": [[1.0], [1.0], [1.0]]}, "at least two classes"),
         ({"probabilities": [[0.2, 0.8], [np.nan, 0.5], [0.9, 0.1]]}, "got nan for class 0 in row 1"),

@@ -24,6 +24,9 @@ TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
 KINDS = ("rule", "by hand", "audit", "plain audit", "certificate", "check", "frontier", "shortlist")
 CASES = [*((kind, n) for kind in KINDS for n in (1, 9)), ("rule", 30), ("check", 30), ("frontier", 2)]
 CASES.remove(("frontier", 1))  # there is no gap
+CLASS_KINDS = tuple(f"class {kind}" for kind in KINDS if kind != "shortlist")
+CLASS_CASES = [(kind, n) for kind in CLASS_KINDS for n in (1, 9)]
+CLASSES = ("low", "<b>mid</b>", "high")
 
 
 def named(n):
@@ -37,7 +40,37 @@ def rows(n, size=1200, seed=0):
     return scores, groups, (rng.random(size) < scores).astype(int)
 
 
+def class_rows(n, seed=0):
+    scores, groups, _ = rows(n, seed=seed)
+    split = 0.6 + 0.01 * seed  # other rows, not only another order
+    p = np.stack([scores, (1 - scores) * split, (1 - scores) * (1 - split)], axis=1)
+    return p, groups, np.array(CLASSES, dtype=object)[np.argmax(p, axis=1)]
+
+
+def class_result(kind, n):
+    p, groups, labels = class_rows(n)
+    if kind == "by hand":
+        offsets = [(0.1, -0.2, 0.1), (0.0, 0.0, 0.0)]
+        return fairramp.ClassRule(tuple(named(n)), CLASSES, tuple(offsets[i % 2] for i in range(n)))
+    if kind == "plain audit":
+        return fairramp.audit_classes(p, groups, labels, classes=CLASSES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if kind == "frontier":
+            return fairramp.class_frontier(p, groups, labels, classes=CLASSES, max_gaps=[0, 0.05, 0.1])
+        rule = fairramp.fit_class_rule(p, groups, classes=CLASSES, max_gap=0.02)
+    new_p, new_groups, _ = class_rows(n, seed=1)
+    return {
+        "rule": lambda: rule,
+        "audit": lambda: fairramp.audit_classes(p, groups, labels, rule=rule),
+        "certificate": lambda: rule.certificate(probabilities=new_p, groups=new_groups),
+        "check": lambda: rule.check(new_p, new_groups),
+    }[kind]()
+
+
 def result(kind, n, criterion="parity"):
+    if kind.startswith("class "):
+        return class_result(kind.removeprefix("class "), n)
     scores, groups, labels = rows(n)
     if kind == "by hand":
         ramps = [fairramp.Ramp.centered(0.5, 0.1), fairramp.Ramp.constant(0.3), fairramp.Ramp.centered(0.4, 0)]
@@ -97,16 +130,16 @@ class View(HTMLParser):
 
 
 def sentences(found):
-    if isinstance(found, fairramp.Rule):
+    if isinstance(found, fairramp.Rule | fairramp.ClassRule):
         return [found.heading, *found.reached, *found.notes]
-    if isinstance(found, fairramp.Frontier):
+    if isinstance(found, fairramp.Frontier | fairramp.ClassFrontier):
         return [found.heading, found.own]
     if isinstance(found, fairramp.Check):
         return [found.sentence(), found.sentences()[1]]
     return found.sentences()
 
 
-@pytest.mark.parametrize(("kind", "n"), CASES)
+@pytest.mark.parametrize(("kind", "n"), CASES + CLASS_CASES)
 def test_view_has_sentences_chart_and_table(kind, n):
     found = result(kind, n)
     shown = found._repr_html_()
@@ -122,12 +155,12 @@ def test_view_has_sentences_chart_and_table(kind, n):
     assert not view.ids
     assert not [name for name, value in view.attributes if name.startswith("on") or name in ("href", "src")]
     assert not re.search(r"url\(|@import|clip-path", shown)
-    if n == 9 and kind not in ("certificate", "frontier"):
+    if n == 9 and kind.removeprefix("class ") not in ("certificate", "frontier"):
         assert {*HOSTILE} <= {*view.cells}
         assert {*HOSTILE[2:]} <= {*view.texts}  # charts cut long names
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS + CLASS_KINDS)
 def test_same_result_gives_the_same_view(kind):
     assert result(kind, 2)._repr_html_() == result(kind, 2)._repr_html_()
 
@@ -215,6 +248,29 @@ def test_every_plot_has_a_key_and_titled_axes(kind, n, criterion):
         assert all(part["title"]["subtitle"])
         assert axes(part)
         assert all(axis["title"] for axis in axes(part))
+
+
+@pytest.mark.parametrize("kind", CLASS_KINDS)
+def test_every_plot_of_classes_has_a_key_and_names_its_axes(kind):
+    found = result(kind, 2)
+    for part in charts(found.plot().to_dict()):
+        assert part["title"]["text"]
+        assert all(part["title"]["subtitle"])
+    texts = {*drawn_texts(found)}
+    by_hand, of_gaps = kind == "class by hand", kind in ("class certificate", "class frontier")
+    assert any("gap" in text for text in texts) if of_gaps else {"offset" if by_hand else "rate"} <= texts
+
+
+def test_class_audit_plot_has_the_rates_of_its_table():
+    found = result("class audit", 3)
+    texts = drawn_texts(found)
+    assert {f"{100 * rate:.1f}%" for rate in (*found.before.rate, *found.after.rate)} <= {*texts}
+
+
+def test_class_plots_say_how_many_classes_they_leave_out():
+    n = 15
+    rule = fairramp.ClassRule(("a", "b"), tuple(range(n)), ((0.0,) * n,) * 2)
+    assert f"The first 12 of {n} classes." in rule._repr_html_()
 
 
 def drawn_texts(found):

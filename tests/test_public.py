@@ -112,7 +112,9 @@ def test_every_public_name_has_an_example(name):
 
 
 #: Used by other modules, or explained in the docstring of their class.
-PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} | {
+PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed", "with_classes")} | {
+    *(f"ClassRule.{name}" for name in ("chances", "chances_of", "deciding", "drawn", "labels_of", "offsets_of")),
+    *(f"ClassRule.{name}" for name in ("probable", "reading_groups", "sample", "with_truth")),
     *(f"GroupProbabilities.{name}" for name in ("mix", "ordered", "take")),
     "Rule.chances",
     "Rule.check_attributes",
@@ -122,6 +124,7 @@ PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} 
     "Rule.knows",
     "Rule.probable",
     "Rule.ramps_of",
+    "Rule.reading_groups",
     "Rule.sample",
     "Rule.with_truth",
 }

@@ -73,6 +73,17 @@ def checked_whole(name: str, value: Any, lowest: int = 1) -> int:
     return int(value)
 
 
+def check_date(value: Any) -> None:
+    """Raise if a date is not text."""
+    if value is not None and not isinstance(value, str):
+        raise InputError(
+            "must be a string",
+            argument="date",
+            got=value,
+            remedy="pass, for example, date.today().isoformat()",
+        )
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):

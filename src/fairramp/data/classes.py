@@ -219,7 +219,6 @@ def class_indices(labels: Any, classes: Sequence[Label], n_rows: int) -> Integer
         raise error.renamed(groups="labels", label="class label") from None
     check_length("labels", len(codes), n_rows, "probabilities")
     place = {label_key(label): i for i, label in enumerate(classes)}
-    # Two classes 0 and 1 are often compared with booleans, and the reverse.
     indices = np.array([place.get(label_key(label), -1) for label in codes.labels], dtype=np.intp)
     found: Integers = indices[codes.block(0, n_rows)]
     if (found < 0).any():
@@ -241,12 +240,23 @@ def _named_columns(probabilities: Any) -> dict[Any, Any] | None:
     """The columns by name, if they have names."""
     if isinstance(probabilities, Mapping):
         return dict(probabilities)
-    if isinstance(probabilities, list | tuple | np.ndarray) or not hasattr(probabilities, "columns"):
+    if isinstance(probabilities, list | tuple | np.ndarray):
         return None
     import narwhals as nw
 
-    frame = nw.from_native(probabilities, eager_only=True)
-    names = list(probabilities.columns) if hasattr(probabilities, "iloc") else frame.columns
+    try:
+        frame = nw.from_native(probabilities, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise InputError(
+            "Two columns of {probabilities} have the same name", remedy="rename one of them"
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(
+            "is a lazy table", argument="probabilities", remedy="collect it first, or use fairramp.fit_frame"
+        )
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    names = list(probabilities.columns) if hasattr(probabilities, "iloc") else frame.columns  # pandas has others
     return {name: column.to_numpy() for name, column in zip(names, frame.iter_columns(), strict=True)}
 
 

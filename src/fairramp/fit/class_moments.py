@@ -1,4 +1,4 @@
-"""Moments of several classes in memory, for the solver of affine constraints (`fit.affine`).
+"""Moments of several classes in memory, for the solver (`fit.dual`).
 
 Row i has scores p_i of C classes, weight w_i (Σ w = 1) and group memberships q_ik that sum to 1. With offsets
 a_kc and width γ,
@@ -6,7 +6,7 @@ a_kc and width γ,
     h_i = projection onto the simplex of (p_i − Σ_k q_ik a_k)/γ          r_kc = Σ_i w_i q_ik h_ic / π_k
 
 minimizes Σ_i w_i (γ/2 · ‖h_i − 1/C‖² − p_i · h_i) with all rates of a class in its band, for the right offsets.
-They solve the dual of `fit.affine` with one block of columns per class, in which the cost of a row is
+They minimize the dual with one block of columns per class, in which the cost of a row is
 
     ψ(v) = v · h − γ/2 · ‖h − 1/C‖²        at v = p − Σ_k q_k a_k
 

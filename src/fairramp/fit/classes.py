@@ -2,7 +2,7 @@
 
     checked rows  →  parts by group  →  own decisions if they meet the limit, otherwise the solver  →  ClassRule
 
-Every stratum is a problem of its own. See `fit.class_moments` for the problem, and `fit.affine` for the solver.
+Every stratum is a problem of its own. See `fit.class_moments` for the problem, and `fit.dual` for the solver.
 """
 
 import hashlib
@@ -17,23 +17,22 @@ from fairramp._version import __version__
 from fairramp.core.bands import Gap
 from fairramp.core.blocks import map_all
 from fairramp.core.cells import strata_slices, stratum_index
-from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH, check_number, check_option, is_real
+from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH, check_date, check_number, check_option, is_real
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, show_label
 from fairramp.core.simplex import class_chances, largest_two
-from fairramp.core.table import with_rows
 from fairramp.core.words import NOTHING
 from fairramp.data.classes import ClassSample
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError, UnsupportedError, warn
-from fairramp.fit.affine import minimum, null_space
+from fairramp.fit.affine import null_space
 from fairramp.fit.class_moments import ClassMoments, Part, pieces
+from fairramp.fit.dual import minimum
 from fairramp.fit.keywords import DEFAULTS
-from fairramp.fit.mixed import LARGEST_MISS
+from fairramp.fit.mixed import LARGEST_MISS, warn_few
 from fairramp.fit.problem import Optimal, Problem
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.rule.class_file import UNSEEN
 from fairramp.rule.class_record import ClassRecord
 from fairramp.rule.class_rule import ClassRule
@@ -65,13 +64,7 @@ class ClassSettings:
             )
         object.__setattr__(self, "ramp_width", float(width))
         check_option("unseen_group", self.unseen_group, UNSEEN)
-        if self.date is not None and not isinstance(self.date, str):
-            raise InputError(
-                "must be a string",
-                argument="date",
-                got=self.date,
-                remedy="pass, for example, date.today().isoformat()",
-            )
+        check_date(self.date)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "ClassSettings":
@@ -432,17 +425,7 @@ def _warn(rule: ClassRule, solved: Floats | None, rates: Floats, *, soft: bool) 
     """Warn about too few groups or rows, classes that nobody gets, and rates beyond the limit."""
     record = rule.record
     assert record is not None
-    if len(rule.groups) == 1:
-        warn("There is only one group, {group}: nothing to equalize", group=show_label(rule.groups[0]))
-    small = [(label, n) for label, n in zip(rule.groups, record.rows, strict=True) if n < SMALL_GROUP]
-    if small:
-        warn(
-            "Groups with fewer than {smallest} {what}: {named}. Their rates on new rows can differ a lot from "
-            "those on the fit rows",
-            smallest=SMALL_GROUP,
-            what="expected rows" if soft else "rows",
-            named=with_rows(small, form="{} ({})"),
-        )
+    warn_few(rule.groups, record.rows, "rates", expected=soft)
     if solved is None:
         return
     before = np.array(record.before).T

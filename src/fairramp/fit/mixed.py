@@ -89,6 +89,22 @@ def mixed_rule(
     )
 
 
+def warn_few(groups: Sequence[Label], rows: Sequence[int], rates: str, *, expected: bool) -> None:
+    """Warn about a single group, and about groups with few rows, or few expected rows."""
+    if len(groups) == 1:
+        warn("There is only one group, {group}: nothing to equalize", group=show_label(groups[0]))
+    small = [(label, n) for label, n in zip(groups, rows, strict=True) if n < SMALL_GROUP]
+    if small:
+        warn(
+            "Groups with fewer than {smallest} {what}: {small}. Their {rates} on new rows can differ a lot from "
+            "those on the fit rows",
+            smallest=SMALL_GROUP,
+            what="expected rows" if expected else "rows",
+            small=with_rows(small, form="{} ({})"),
+            rates=rates,
+        )
+
+
 def warn_mixed(
     settings: Settings, rule: Rule, problem: Problem, solved: Dual | None, *, expected: bool = False
 ) -> None:
@@ -98,18 +114,7 @@ def warn_mixed(
     """
     assert rule.record is not None
     rates = rule.record.main
-    named = list(zip(rule.groups, rates.rows, strict=True))
-    small = [(label, n) for label, n in named if n < SMALL_GROUP]
-    if len(rule.groups) == 1:
-        warn("There is only one group, {group}: nothing to equalize", group=show_label(rule.groups[0]))
-    if small:
-        warn(
-            "Groups with fewer than {smallest} {what}: {small}. Their selection rates on new rows can differ "
-            "a lot from those on the fit rows",
-            smallest=SMALL_GROUP,
-            what="expected rows" if expected else "rows",
-            small=with_rows(small, form="{} ({})"),
-        )
+    warn_few(rule.groups, rates.rows, "selection rates", expected=expected)
     miss = max(solved.residual, np.abs(np.array(rates.after) - solved.rates).max()) if solved else 0.0
     if miss > LARGEST_MISS:
         warn(

@@ -1,4 +1,4 @@
-"""Sums over rows with soft or overlapping groups: all that the solver (`fit.affine`) sees of the data.
+"""Sums over rows with soft or overlapping groups, or several classes: all that the solver (`fit.dual`) sees.
 
 Any engine can compute them: NumPy (`fit.affine_arrays`), a summary of cells (`fit.each`), a database
 (`fit.probable_lazy`).

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from fairramp.core.bands import band_of
-from fairramp.core.checks import check_number, check_option, checked_band, checked_width, meant
+from fairramp.core.checks import check_date, check_number, check_option, checked_band, checked_width, meant
 from fairramp.core.events import EVENT_OF, SYNONYMS, Event
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import Scale, scale_of
@@ -73,13 +73,7 @@ class Settings(Asked):
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "target_rate", self._checked_target())
-        if self.date is not None and not isinstance(self.date, str):
-            raise InputError(
-                "must be a string",
-                argument="date",
-                got=self.date,
-                remedy="pass, for example, date.today().isoformat()",
-            )
+        check_date(self.date)
         if self.costs is not None and self.overall_rate is not None:
             raise UnsupportedError("{costs} does not support {overall_rate}", remedy="remove one of the two")
         if self.costs is not None and self.target_rate != "accuracy":

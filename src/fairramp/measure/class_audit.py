@@ -11,6 +11,7 @@ over the rule's random draws, not the result of one draw.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,8 @@ def _decisions(
             shape=column.shape,
         )
     try:
-        known = [encode_groups(values).labels for values in (probabilities, labels) if values is not None]
+        codes = [encode_groups(values) for values in (probabilities, labels) if values is not None]
+        known = [tuple(compress(one.labels, one.occurring())) for one in codes]
         every = checked_classes(united(*known)[0] if classes is None else classes)
         indices = class_indices(probabilities, every, len(column))
     except InputError as error:

@@ -34,9 +34,7 @@ def check_classes(
         )
     if record.weighted and more.get("sample_weight") is None:
         warn("The rule was fitted with weights; pass {sample_weight}, or the new rates are not comparable")
-    seen = mean_class_chances(
-        rule, fresh_sample(rule, probabilities, groups, what="A check", **more), warn_poor=True
-    )
+    seen = mean_class_chances(rule, fresh_sample(rule, probabilities, groups, "A check", **more), warn_poor=True)
     every = np.arange(n_groups * len(event.parts))
     parts = [
         Part(every[part], rule.max_gap, kind="requested", event=event.parts[part.start // n_groups])

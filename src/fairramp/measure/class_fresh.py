@@ -26,7 +26,7 @@ def certify_classes_on(
     `more` are `strata`, `group_probabilities` and `sample_weight`.
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    sample = fresh_sample(rule, probabilities, groups, what="A certificate", **more)
+    sample = fresh_sample(rule, probabilities, groups, "A certificate", **more)
     if is_fitted_on(rule, sample):
         raise are_fit_rows("certify the rule on fresh rows")
     seen, event = mean_class_chances(rule, sample), class_event(rule.classes)

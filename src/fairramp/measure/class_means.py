@@ -106,26 +106,13 @@ class ClassRowTallies:
         return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def fresh_sample(
-    rule: ClassRule,
-    probabilities: Any,
-    groups: Any,
-    *,
-    strata: Any = None,
-    sample_weight: Any = None,
-    group_probabilities: Any = None,
-    what: str,
-) -> ClassSample:
-    """New rows with true groups; `what` they are for does not support anything else."""
+def fresh_sample(rule: ClassRule, probabilities: Any, groups: Any, what: str, **more: Any) -> ClassSample:
+    """New rows with true groups; `what` they are for does not support anything else.
+
+    `more` are `strata`, `sample_weight` and `group_probabilities`.
+    """
     refuse_probabilities(groups, what)
-    return rule.sample(
-        probabilities,
-        groups,
-        strata=strata,
-        sample_weight=sample_weight,
-        group_probabilities=group_probabilities,
-        drop_empty=True,
-    )
+    return rule.sample(probabilities, groups, drop_empty=True, **more)
 
 
 def mean_class_chances(rule: ClassRule, sample: ClassSample, *, warn_poor: bool = False) -> MeanChances:

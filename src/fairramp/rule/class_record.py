@@ -66,7 +66,16 @@ class ClassRecord:
             raise InputError('"before" and "after" of the record must have one rate per class')
 
     def gaps(self, when: str) -> Floats:
-        """The gap of each class "before" or "after"; with strata, the largest gap within a stratum."""
+        """The gap of each class "before" or "after"; with strata, the largest gap within a stratum.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> hours = fairramp.datasets.load_adult_hours()
+        >>> rule = fairramp.fit_class_rule(hours.probabilities, hours.sex, classes=hours.classes)
+        >>> rule.record.gaps("before").round(3)
+        array([0.205, 0.024, 0.229])
+        """
         rates = np.array(getattr(self, when))
         return np.array([worst_stratum(np.ptp, self.strata, rates[:, c]) for c in range(rates.shape[1])])
 

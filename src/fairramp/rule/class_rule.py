@@ -121,31 +121,22 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
 
     def _conditions(self) -> Iterator[tuple[bool, str]]:
         """Conditions on its parts in combination, each with the message if it fails."""
-        keys, record = [label_key(label) for label in self.groups], self.record
-        yield bool(keys), "A rule needs at least one group"
-        yield len(set(keys)) == len(keys), "The groups of a rule must be distinct"
+        n_groups, record = len(self.groups), self.record
+        yield from self._group_conditions()
         yield (
-            len(self.offsets) == len(keys) and all(len(o) == len(self.classes) for o in self.offsets),
+            len(self.offsets) == n_groups and all(len(o) == len(self.classes) for o in self.offsets),
             "A rule needs one offset per class for every group",
         )
         yield (
             self.ramp_width > 0 or not any(any(offsets) for offsets in self.offsets),
             "The offsets of a rule with {ramp_width} 0 must be 0",
         )
-        if self.stratified:
-            yield (
-                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
-                "The groups of a rule with strata must be pairs (stratum, group)",
-            )
-            yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
         if self.mixes:
             yield not self.stratified, "A rule by group probabilities does not support strata"
             yield self.unseen_group == "error", "A rule by group probabilities has no unseen group"
         if record is not None:
-            parts = None if self.parts is None else tuple(self.parts.tolist())
-            yield record.strata == parts, "The strata of a rule's record must match those of its groups"
             yield (
-                len(record.rows) == len(keys) and len(record.after[0]) == len(self.classes),
+                len(record.rows) == n_groups and len(record.after[0]) == len(self.classes),
                 "The record of a rule must have one entry per group, with one rate per class",
             )
 

@@ -33,6 +33,21 @@ class Deciding:
         """Whether a person's ramp is a mixture of several."""
         return bool(self.membership != "known")
 
+    def _group_conditions(self: Any) -> Iterator[tuple[bool, str]]:
+        """Conditions on its groups and strata, each with the message if it fails."""
+        keys = [label_key(label) for label in self.groups]
+        yield bool(keys), "A rule needs at least one group"
+        yield len(set(keys)) == len(keys), "The groups of a rule must be distinct"
+        if self.stratified:
+            yield (
+                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
+                "The groups of a rule with strata must be pairs (stratum, group)",
+            )
+            yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
+        if self.record is not None:
+            parts = None if self.parts is None else tuple(self.parts.tolist())
+            yield self.record.strata == parts, "The strata of a rule's record must match those of its groups"
+
     def probable(self: Any, groups: Any) -> GroupProbabilities:
         """The group probabilities of new rows, in the order of the rule's groups; raises if these are missing."""
         if not isinstance(groups, GroupProbabilities):

@@ -27,7 +27,7 @@ from fairramp.core.bands import Band, band_of
 from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length, check_number, check_option, checked_band
 from fairramp.core.events import EVENT_OF, Event
-from fairramp.core.labels import Label, canonical_label, label_key
+from fairramp.core.labels import Label, canonical_label
 from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances
 from fairramp.core.scales import Scale, scale_of
 from fairramp.data.arrays import as_scores, checked_out
@@ -159,10 +159,9 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
 
     def _conditions(self) -> Iterator[tuple[bool, str]]:
         """Conditions on its parts in combination, each with the message if it fails."""
-        keys, record = [label_key(label) for label in self.groups], self.record
-        yield bool(keys), "A rule needs at least one group"
-        yield len(keys) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
-        yield len(set(keys)) == len(keys), "The groups of a rule must be distinct"
+        record = self.record
+        yield from self._group_conditions()
+        yield len(self.groups) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
         if self.event.parts:
             yield self.target_rate is None, "A rule with equalized odds has two rates: {target_rate} must be None"
             yield self.min_ratio is None, "A rule with equalized odds does not support {min_ratio}"
@@ -172,11 +171,6 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
                 self.unseen_group != "pooled",
                 "A rule with strata cannot have {unseen_group:pooled}: there is no common band",
             )
-            yield (
-                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
-                "The groups of a rule with strata must be pairs (stratum, group)",
-            )
-            yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
         if self.membership != "known":
             yield from self._mixing_conditions()
         yield (
@@ -188,9 +182,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
             "A rule must have a pooled ramp if and only if {unseen_group} is 'pooled'",
         )
         if record is not None:
-            parts = None if self.parts is None else tuple(self.parts.tolist())
-            yield record.strata == parts, "The strata of a rule's record must match those of its groups"
-            yield len(record.rows) == len(keys), "The record of a rule must have one entry per group"
+            yield len(record.rows) == len(self.groups), "The record of a rule must have one entry per group"
             yield (
                 record.event == self.event.name,
                 "The {event} of a rule's record must be that of its {criterion}",

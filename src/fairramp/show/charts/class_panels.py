@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairramp.core.words import percent
 from fairramp.show.charts.dumbbell import Dots
 from fairramp.show.charts.pieces import Groups, Look, alt, digits, inline, layered
 from fairramp.show.words import plain_name, shortened
@@ -18,7 +19,7 @@ MOST_CLASSES, _BESIDE = 12, 3
 #: Height of a row, of the names above a panel and of the axis below, in pixels.
 _ROW, _ABOVE, _BELOW = 34, 26, 44
 #: Width of the columns of names and people, and room for a number beside the first and the last dot.
-_NAMES, _PEOPLE, _LABEL = 112, 50, 42
+_NAMES, _PEOPLE, _LABEL = 124, 50, 42
 #: Longest name of a class.
 _LONGEST = 24
 #: Steps between the numbers on an axis.
@@ -27,21 +28,20 @@ _STEPS = [m * 10.0**e for e in range(-7, 7) for m in (1, 2, 2.5, 5)]
 
 @dataclass(frozen=True)
 class Axis:
-    """What the panels show: its name, the ends of the axis, and its text beside a dot and on the axis."""
+    """What the panels show: its name, the ends of the axis, a value as text, and the values written below."""
 
     name: str
     start: float
     end: float
     text: Callable[[float], str]
-    tick: Callable[[float], str]
+    ticks: dict[float, str]
 
-    @property
-    def ticks(self) -> list[float]:
-        """Two to four round numbers."""
-        span = self.end - self.start
-        step = next(step for step in _STEPS if span / step < 3.99)
-        first = math.ceil(self.start / step - 1e-9)
-        return [step * i for i in range(first, math.floor(self.end / step + 1e-9) + 1)]
+
+def share_axis(most: float) -> Axis:
+    """An axis for rates, from 0% to the largest, with two or three round numbers."""
+    step = next(step for step in _STEPS if most / step < 2.5)
+    ticks = {step * i: f"{100 * step * i:.4g}%" for i in range(math.floor(most / step + 1e-9) + 1)}
+    return Axis("rate", 0.0, most, percent, ticks)
 
 
 def panels_chart(
@@ -140,10 +140,10 @@ class _Panels:
                 "x": self.x(c, tick),
                 "y": self.top(c),
                 "end": self.top(c) + _ROW * n,
-                "below": self.axis.tick(tick),
+                "below": text,
             }
             for c in every
-            for tick in self.axis.ticks
+            for tick, text in self.axis.ticks.items()
         ]
         titles = [
             {

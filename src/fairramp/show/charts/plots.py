@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import nan
 from typing import Any
 
 from fairramp.core.events import ClassEvent, Event
 from fairramp.core.labels import show_label
-from fairramp.core.words import exact_points, percent, percentage, points, upward_points, with_interval
+from fairramp.core.words import exact_points, fixed, percentage, points, upward_points, with_interval
 from fairramp.fit.shortlist import Shortlist
 from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate
@@ -20,7 +21,7 @@ from fairramp.measure.rates import GroupRates
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
-from fairramp.show.charts.class_panels import MOST_CLASSES, Axis, panels_chart
+from fairramp.show.charts.class_panels import MOST_CLASSES, Axis, panels_chart, share_axis
 from fairramp.show.charts.dumbbell import MOST_ROWS, Changes, Dots, dumbbell_chart
 from fairramp.show.charts.frontier import frontier_chart
 from fairramp.show.charts.gaps import Gap, gaps_chart
@@ -135,11 +136,11 @@ def _of_audit(audit: Audit, theme: Theme, most: int) -> list[alt.LayerChart]:
 def _of_certificate(found: Certificate, theme: Theme, most: int) -> list[alt.LayerChart]:
     """Gaps on the fit rows, and the limits on the gap in the population."""
     kind, several = limit_kind(found.estimated, found.proven), bool(found.event.parts)
-    gaps, rows = [], "fresh rows" if found.fresh else "fit rows"
+    gaps, rows, by_class = [], "fresh rows" if found.fresh else "fit rows", isinstance(found.event, ClassEvent)
     for event in found.event.simple[:MOST_CLASSES]:
         what, gap = f"{event.short}: " if several else "", found.fit_gaps[event.name]
         gaps += [
-            Gap(f"{what}gap on the {rows}", gap, points(gap)),
+            Gap(f"{what}gap{'' if by_class else f' on the {rows}'}", gap, points(gap)),
             _limit(f"{what}{kind} limit", found.by_event[event.name]),
         ]
     if kind != "proven" and found.proven is not None:
@@ -264,7 +265,7 @@ def _of_class_rule(rule: ClassRule, theme: Theme, most: int) -> list[alt.LayerCh
         panels_chart(
             names,
             groups,
-            Axis("offset", -furthest, furthest, lambda x: f"{x:.{decimals}f}", lambda x: f"{x:.4g}"),
+            Axis("offset", -furthest, furthest, partial(fixed, decimals=decimals), {0.0: "0"}),
             Dots([[row[i] for i in seats] for row in offsets]),
             people=people,
             title=titled(
@@ -333,8 +334,7 @@ def _class_dots(rates: Iterable[GroupRates], seats: Sequence[int]) -> Dots:
 def _share_axis(*tables: Rows) -> Axis:
     """An axis from 0% to the largest share."""
     values = [x for rows in tables for row in rows for x in row if x is not None and x == x]
-    most = min(max([1.04 * x for x in values] + [0.02]), 1.0)
-    return Axis("rate", 0.0, most, percent, lambda x: f"{100 * x:.4g}%")
+    return share_axis(min(max([1.04 * x for x in values] + [0.02]), 1.0))
 
 
 def _few_classes(classes: Sequence[str]) -> str:
