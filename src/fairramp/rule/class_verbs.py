@@ -78,9 +78,9 @@ class ClassVerbs(Drawn):
         >>> from fairramp import ClassRule
         >>> ClassRule(("A", "B"), ("no", "yes"), ((0.0, 0.0), (0.05, -0.05))).to_sql("postgres")
         Traceback (most recent call last):
-        fairramp.errors.UnsupportedError: SQL does not support several classes; use DuckDB's tables, or ONNX.
+        fairramp.errors.UnsupportedError: SQL does not support several classes; apply in DuckDB, or export ONNX.
         """
-        raise UnsupportedError("SQL does not support several classes", remedy="use DuckDB's tables, or ONNX")
+        raise UnsupportedError("SQL does not support several classes", remedy="apply in DuckDB, or export ONNX")
 
     def certificate(
         self: Any,
