@@ -38,6 +38,12 @@ _Value = str | int | bool | None
 #: A value, a list with a value for each column, or [stratum, group].
 PlainLabel = _Value | tuple[_Value | tuple[_Value, ...], ...]
 
+#: What the formats of rules are, and what reads them.
+_RULES = {
+    "fairramp.rule": ("a rule for two classes", "fairramp.Rule.load"),
+    "fairramp.class_rule": ("a rule for several classes", "fairramp.ClassRule.load"),
+}
+
 _Document = TypeVar("_Document", bound="Document")
 _Read = TypeVar("_Read")
 
@@ -145,7 +151,11 @@ def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) 
 
 def _check_head(content: Any, kind: type[Document]) -> None:
     name = kind.__struct_config__.tag
-    if not isinstance(content, dict) or content.get("format") != name:
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != name:
+        if name in _RULES and isinstance(found, str) and found in _RULES:
+            what, reader = _RULES[found]
+            raise InputError("This is {what}: read it with {reader}", what=what, reader=reader)
         raise InputError('Not a {noun}: the field "format" must be "{name}"', name=name, **kind.words)
     version = content.get("version")
     if type(version) is not int or version != VERSION:

@@ -7,6 +7,9 @@ Tensors have no nulls and a graph cannot raise errors, so rows that `Rule.probab
 probability NaN and the decision −1: rows whose score is NaN, infinite or out of range, and rows of an unseen
 group under the policy "error". A row that needs a draw also gets −1 if its `u` is not in [0, 1).
 
+A rule for several classes has one column per class in `score` and `probability`, and its decision is the position
+of a class in `rule.classes`.
+
 A rule by group probabilities has one input `group_probability` of shape (rows, K) instead of groups, with one
 column per group in the order of the rule; invalid probabilities get NaN and −1.
 
@@ -29,11 +32,13 @@ from fairramp.core.checks import check_option
 from fairramp.core.labels import label_parts, show_label
 from fairramp.data.columns import Columns, column_name
 from fairramp.data.files import write_bytes
+from fairramp.deploy.class_onnx import ClassNodes
 from fairramp.deploy.onnx_nodes import (
     ML,
     ML_OPSET,
     OPSET,
     UNDECIDED,
+    Nodes,
     RuleNodes,
     inputs_of,
     load_onnx,
@@ -41,6 +46,7 @@ from fairramp.deploy.onnx_nodes import (
 )
 from fairramp.deploy.plan import labels_by_column
 from fairramp.errors import FairrampError, InputError
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 if TYPE_CHECKING:
@@ -50,7 +56,7 @@ __all__ = ["append_to", "labels_by_input", "to_onnx"]
 
 
 def to_onnx(
-    rule: Rule,
+    rule: Rule | ClassRule,
     path: str | os.PathLike[str] | None = None,
     *,
     decisions: bool = False,
@@ -66,15 +72,18 @@ def to_onnx(
 
     Parameters
     ----------
-    rule : Rule
+    rule : Rule or ClassRule
         The rule to export.
     path : str or path, optional
         File to save the model to. If saving fails, no partial file is left.
     decisions : bool, default False
         Whether to add an input `u`, float64 numbers from `fairramp.draws`, and an output `decision`, int8: 1, 0,
-        or −1 for an undecided row.
+        or −1 for an undecided row. For a rule for several classes, the decision is int64: the position of the
+        class in `rule.classes`.
     score, group, strata : str or list of str, optional
         Names of the inputs. By default the column names of the fit, or score, group and stratum if it had none.
+        A rule for several classes has one input `score` with one column per class, in the order of
+        `rule.classes`.
     group_probability : str, default "group_probability"
         For a rule by group probabilities, name of the input that holds them: float64, one column per group in the
         order of `rule.groups`, which the metadata lists.
@@ -104,10 +113,10 @@ def to_onnx(
     named, shares = _named(rule, score, group, strata), _shares(rule, group_probability)
     columns, name = inputs_of(rule, named, missing), str(named.score)
     _check_distinct([name, *(column.name for column in columns), *([shares] if shares else [])])
-    part = RuleNodes(rule, columns, decisions, prefix, {name}, shares=shares)
+    part = _nodes(rule)(rule, columns, decisions, prefix, {name}, shares=shares)
     versions = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(ML, ML_OPSET)]
     model = onnx.helper.make_model(
-        onnx.helper.make_graph([], "fairramp", [tensor_info(name, types[score_type])], []),
+        onnx.helper.make_graph([], "fairramp", [tensor_info(name, types[score_type], *part.widths)], []),
         producer_name="fairramp",
         producer_version=__version__,
         opset_imports=versions,
@@ -119,7 +128,7 @@ def to_onnx(
 
 def append_to(
     model: Any,
-    rule: Rule,
+    rule: Rule | ClassRule,
     path: str | os.PathLike[str] | None = None,
     *,
     decisions: bool = False,
@@ -133,7 +142,9 @@ def append_to(
 ) -> "ModelProto":
     """Append a rule to a classifier, to get one model that takes features and groups and decides.
 
-    Scores that rounding put out of range by at most 1e-6 (1e-4 in percent) are moved to the end of the range.
+    Scores that rounding put out of range by at most 1e-6 (1e-4 in percent) are moved to the end of the range. The
+    scores of several classes may differ from 1 by at most 1e-4 in sum, because many classifiers add them up in
+    single precision.
 
     The classifier's own inputs and outputs are kept. An input of the classifier with the name and type of a group
     column is used for both.
@@ -142,7 +153,7 @@ def append_to(
     ----------
     model : onnx.ModelProto or path
         The classifier, which is not changed. Models from skl2onnx need ``options={"zipmap": False}``.
-    rule : Rule
+    rule : Rule or ClassRule
         A rule fitted to scores of this classifier.
     path : str or path, optional
         File to save the joined model to. If saving fails, no partial file is left.
@@ -151,7 +162,8 @@ def append_to(
     score : str, optional
         Name of the output that holds the scores; required if there are several candidates.
     column : int, optional
-        Column of that output. By default the second if there are two.
+        Column of that output. By default the second if there are two. Not for a rule for several classes, which
+        uses all columns, in the order of `rule.classes`.
     group, strata, group_probability, missing, prefix
         As in `to_onnx`.
 
@@ -200,12 +212,16 @@ def append_to(
                 remedy="pass another name as {group} to add a separate input",
                 name=name,
             )
-    part = RuleNodes(rule, columns, decisions, prefix, taken, rounded=True, shares=shares)
-    part.add_to(joined, _one_column(found, column, rule, part))
+    part = _nodes(rule)(rule, columns, decisions, prefix, taken, rounded=True, shares=shares)
+    part.add_to(joined, part.scores_from(found, column))
     return _finished(joined, part, f"output {found.name} of the classifier", path)
 
 
-def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
+def _nodes(rule: Rule | ClassRule) -> type[Nodes]:
+    return RuleNodes if isinstance(rule, Rule) else ClassNodes
+
+
+def labels_by_input(rule: Rule | ClassRule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
     """Return the values of the groups in each group input, strata first.
 
     Examples
@@ -220,21 +236,22 @@ def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[s
     return dict(pairs)
 
 
-def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
+def _named(rule: Rule | ClassRule, score: Any, group: Any, strata: Any) -> Columns:
     """Names of the inputs: as given, as in the fit, or score, group and stratum."""
     if rule.membership == "probabilities":
         if group is not None:
             raise InputError("This rule does not use {group} but group probabilities; remove it")
         return Columns("score").given(rule.columns.score).given(score)
-    first = rule.groups[0] if not rule.mixes else tuple(name for name, _ in rule.attributes)
+    each = isinstance(rule, Rule) and rule.mixes
+    first = tuple(name for name, _ in rule.attributes) if each else rule.groups[0]
     outer, inner = first if rule.stratified and isinstance(first, tuple) else (None, first)
     plain = Columns("score", _numbered("group", inner), _numbered("stratum", outer) if rule.stratified else None)
     known = rule.columns
     named = plain.given(known.score, known.groups, known.strata).given(score, group, strata)
-    return rule.reading(named.score, named.groups, named.strata)
+    return rule.reading_groups(named, None, None)
 
 
-def _shares(rule: Rule, name: str | None) -> str | None:
+def _shares(rule: Rule | ClassRule, name: str | None) -> str | None:
     """Name of the input with the group probabilities, if the rule uses them."""
     if rule.membership == "probabilities":
         return "group_probability" if name is None else column_name("group_probability", name)
@@ -253,12 +270,12 @@ def _numbered(name: str, label: Any) -> tuple[str, ...]:
     return (name,) if n == 1 else tuple(f"{name}_{i}" for i in range(1, n + 1))
 
 
-def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "ModelProto":
+def _finished(model: "ModelProto", part: Nodes, score: str, path: Any) -> "ModelProto":
     """Add metadata to the model, check it and, with a path, save it."""
     onnx = load_onnx()
     rule = part.rule
     said = {
-        "score": f"{score}, on the scale {rule.scale}{'' if rule.higher_is_better else ', lower is better'}",
+        **part.described(score),
         **(
             {"group_probability": part.shares, "groups": [show_label(label) for label in rule.groups]}
             if part.shares
@@ -312,37 +329,6 @@ def _score_output(model: Any, wanted: str | None) -> Any:
         "Pass {score}, the name of the output that holds the scores; the model's outputs are {outputs}",
         outputs=list(outputs),
     )
-
-
-def _one_column(output: Any, column: int | None, rule: Rule, part: RuleNodes) -> str:
-    """The scores of an output, one per row."""
-    shape = output.type.tensor_type.shape
-    sizes = [dim.dim_value for dim in shape.dim] if output.type.tensor_type.HasField("shape") else None
-    if column is None:
-        if sizes is not None and (len(sizes) == 1 or sizes[1:] == [1]):
-            return str(output.name)
-        if sizes is None or sizes[1:] != [2]:
-            raise InputError(
-                "Pass {column}: the output {name!r} has {what} instead of one or two columns",
-                name=output.name,
-                what=f"shape {sizes}" if sizes is not None else "an unknown shape",
-            )
-        if rule.meaning.is_unbounded:
-            raise InputError(
-                "The output {name!r} has two numbers per row, and the scale of the rule is {scale!r}",
-                remedy="make the model return their difference, second minus first, or pass {column}",
-                name=output.name,
-                scale=rule.scale,
-            )
-        column = 1
-    if sizes is not None and (len(sizes) != 2 or (sizes[1] and not 0 <= column < sizes[1])):
-        raise InputError(
-            "The output {name!r} of shape {sizes} has no column {place}",
-            name=output.name,
-            sizes=sizes,
-            place=column,
-        )
-    return part.node("Gather", output.name, part.constant(np.int64(column)), axis=1)
 
 
 def _loaded(path: str) -> Any:

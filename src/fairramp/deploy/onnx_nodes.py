@@ -14,6 +14,7 @@ lengths are an error and are not broadcast. The arithmetic is written below as o
 import math
 import operator
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from fairramp.data.columns import Columns, prefixed
 from fairramp.data.probable import SUM_TOLERANCE
 from fairramp.deploy.plan import Mixture, Plan, label_type, labels_by_column
 from fairramp.errors import InputError, installing
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 #: The oldest opset in which all operators used here accept doubles.
@@ -37,7 +39,7 @@ _INT64 = range(-(2**63), 2**63)
 UNDECIDED = -1
 
 #: Moves scores that rounding put just out of range to the end of the range.
-_PUT_BACK = """
+PUT_BACK = """
     below = Less(score, lowest)
     hardly_below = GreaterOrEqual(score, just_below)
     rounded_down = And(below, hardly_below)
@@ -99,7 +101,7 @@ _STEP = """
     steps = Equal(wide, zero)
     chance = Where(steps, step, slope)
 """
-#: A missing probability is NaN, and so is then the sum.
+#: Probabilities that sum to 1 in every row. A missing one is NaN, and so is then the sum.
 _SHARES = """
     from_zero = GreaterOrEqual(shares, zero)
     to_one = LessOrEqual(shares, most)
@@ -109,9 +111,11 @@ _SHARES = """
     excess = Sub(total, one)
     off = Abs(excess)
     whole = LessOrEqual(off, tolerance)
+    invalid = Not(whole)
+"""
+_WEIGHTED = """
     weighted = Mul(sound, shifts)
     shift = ReduceSum(weighted, last)
-    invalid = Not(whole)
 """
 _DECISION = """
     from_zero = GreaterOrEqual(u, zero)
@@ -142,15 +146,26 @@ class Input(NamedTuple):
         return {key: i for i, key in enumerate(dict.fromkeys(self.keys))}
 
 
-class RuleNodes:
-    """The nodes of a rule; with `rounded`, scores that rounding put just out of range are accepted.
+class Nodes(ABC):
+    """The nodes of a rule of any kind; with `rounded`, scores that rounding put just out of range are accepted.
 
-    `shares` is the name of the input with the group probabilities, for a rule that uses them.
+    `shares` is the name of the input with the group probabilities, for a rule that uses them. A subclass computes
+    `chances` and `decide`.
+
+    Attributes
+    ----------
+    widths : tuple of int
+        Numbers of columns of the scores and of the probabilities; empty if they have one value per row.
+    decided : str
+        Type of the decisions.
     """
+
+    widths: tuple[int, ...] = ()
+    decided = "INT8"
 
     def __init__(
         self,
-        rule: Rule,
+        rule: Any,
         columns: list[Input],
         decisions: bool,
         prefix: str,
@@ -177,8 +192,9 @@ class RuleNodes:
         output = output or f"{self._inner}/{len(self.nodes)}"
         domain = ML if operator == "LabelEncoder" else ""
         name = f"{self._inner}/{operator}_{len(self.nodes)}"
+        outputs = [output, f"{output}/places"] if operator == "TopK" else [output]
         make = load_onnx().helper.make_node
-        self.nodes.append(make(operator, list(inputs), [output], name=name, domain=domain, **attributes))
+        self.nodes.append(make(operator, list(inputs), outputs, name=name, domain=domain, **attributes))
         return output
 
     def constant(self, value: Any) -> str:
@@ -204,52 +220,61 @@ class RuleNodes:
     def add_to(self, model: Any, score: str) -> None:
         """Add the nodes, inputs and outputs of the rule to a model."""
         types, graph = load_onnx().TensorProto, model.graph
-        raw = self.node("Reshape", score, self.constant(np.array([-1], dtype=np.int64)))
-        shape = self.node("Shape", raw)
-        chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), **self._membership(shape))
+        raw = self.node("Reshape", score, self.whole(-1, *self.widths))
+        shape = self.node("Gather", self.node("Shape", raw), self.whole(0))  # the number of rows
+        chance = self.chances(self.node("Cast", raw, to=types.DOUBLE), shape)
         inputs = [tensor_info(column.name, column.type) for column in self.columns]
         if self.shares is not None:
             inputs.append(tensor_info(self.shares, types.DOUBLE, len(self.rule.groups)))
         if self.u is not None:
-            self._decision(chance, self.node("Reshape", self.u, shape))
+            self.decide(chance, self.node("Reshape", self.u, shape))
             inputs.append(tensor_info(self.u, types.DOUBLE))
         known = {tensor.name for tensor in graph.input}
         graph.input.extend(tensor for tensor in inputs if tensor.name not in known)
-        graph.output.extend(map(tensor_info, self.outputs, (types.DOUBLE, types.INT8)))
+        graph.output.append(tensor_info(self.outputs[0], types.DOUBLE, *self.widths))
+        graph.output.extend(tensor_info(name, getattr(types, self.decided)) for name in self.outputs[1:])
         graph.node.extend(self.nodes)
         graph.initializer.extend(self.constants)
 
-    def _membership(self, shape: str) -> dict[str, str]:
-        """The code of each row's numbers and, if the rule mixes ramps, the shift of its foot."""
-        if self.shares is not None:
-            return self._weighted(self.shares, shape)
-        return self._added(shape) if self.rule.mixes else {"code": self._code(shape)}
+    def whole(self, *values: int) -> str:
+        """Add a constant list of integers and return its name."""
+        return self.constant(np.array(values, dtype=np.int64))
 
-    def _weighted(self, shares: str, shape: str) -> dict[str, str]:
-        """The mean of the groups' shifts, weighted by their probabilities."""
-        (shifts,) = Mixture.of(self.rule).shifts
-        width = self.constant(np.array([len(shifts)], dtype=np.int64))
+    @abstractmethod
+    def described(self, score: str) -> dict[str, Any]:
+        """What the metadata say about the scores."""
+
+    @abstractmethod
+    def scores_from(self, output: Any, column: int | None) -> str:
+        """The scores in a classifier's output."""
+
+    @abstractmethod
+    def chances(self, score: str, shape: str) -> str:
+        """Add the nodes from scores in double precision to the output with the probabilities."""
+
+    @abstractmethod
+    def decide(self, chance: str, u: str) -> None:
+        """Add the nodes from probabilities and draws to the output with the decisions."""
+
+    def sound_shares(self, shares: str, shape: str) -> dict[str, str]:
+        """The results of `_SHARES` for the input with the group probabilities."""
+        width = self.whole(len(self.rule.groups))
         rows = self.node("Reshape", shares, self.node("Concat", shape, width, axis=0))
+        return self.sums_to_one({"shares": rows})
+
+    def sums_to_one(self, names: dict[str, str], tolerance: float = SUM_TOLERANCE) -> dict[str, str]:
+        """The results of `_SHARES` for any probabilities."""
         constants = {
-            **{"zero": 0.0, "one": 1.0, "most": 1.0 + SUM_TOLERANCE, "tolerance": SUM_TOLERANCE, "nan": np.nan},
-            **{"shifts": np.array(shifts), "last": np.array([1], dtype=np.int64)},
+            **{"zero": 0.0, "one": 1.0, "most": 1.0 + SUM_TOLERANCE, "tolerance": tolerance, "nan": np.nan},
+            "last": np.array([1], dtype=np.int64),
         }
-        found = self.compute(_SHARES, {"shares": rows}, constants, ReduceSum={"keepdims": 0})
-        return {"shift": found["shift"], "code": self._cast(found["invalid"])}
+        return self.compute(_SHARES, names, constants, ReduceSum={"keepdims": 0})
 
-    def _added(self, shape: str) -> dict[str, str]:
-        """The sum of the shifts of a row's values; NaN if the rule does not know one of them."""
-        shift = ""
-        for column, shifts in zip(self.columns, Mixture.of(self.rule).shifts, strict=True):
-            own = self.constant(np.array([*shifts, np.nan]))
-            found = self.node("Gather", own, self._place(column, shape))
-            shift = self.node("Add", shift, found) if shift else found
-        return {"shift": shift, "code": self._cast(self.node("IsNaN", shift))}
-
-    def _cast(self, flag: str) -> str:
+    def as_whole(self, flag: str) -> str:
+        """Turn a boolean into 0 or 1."""
         return self.node("Cast", flag, to=load_onnx().TensorProto.INT64)
 
-    def _code(self, shape: str) -> str:
+    def code(self, shape: str) -> str:
         """Code of each row's group: its position in the rule, or the number of groups for all others.
 
         Positions within each column are combined into one number, in a mixed radix with room for unknown labels.
@@ -259,7 +284,7 @@ class RuleNodes:
         for column in self.columns:
             places = column.places
             radix = len(places) + 1
-            place = self._place(column, shape)
+            place = self.place(column, shape)
             outer = whole and self.node("Mul", whole, self.constant(np.int64(radix)))
             whole = self.node("Add", outer, place) if outer else place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
@@ -274,15 +299,78 @@ class RuleNodes:
             )
         )
 
-    def _place(self, column: Input, shape: str) -> str:
+    def place(self, column: Input, shape: str) -> str:
         """Code of each row's value in a column; the number of values for all others."""
         types, places = load_onnx().TensorProto, column.places
         labels = self.node("Reshape", column.name, shape)  # fails if there are more or fewer labels than scores
         if column.type == types.BOOL:
-            labels = self._cast(labels)
+            labels = self.as_whole(labels)
         keys = "keys_strings" if column.type == types.STRING else "keys_int64s"
         attributes: dict[str, Any] = {keys: [*places], "values_int64s": [*places.values()]}
         return self.node("LabelEncoder", labels, default_int64=len(places), **attributes)
+
+
+class RuleNodes(Nodes):
+    """The nodes of a rule for two classes."""
+
+    rule: Rule
+
+    def described(self, score: str) -> dict[str, Any]:
+        """What the metadata say about the scores."""
+        lower = "" if self.rule.higher_is_better else ", lower is better"
+        return {"score": f"{score}, on the scale {self.rule.scale}{lower}"}
+
+    def scores_from(self, output: Any, column: int | None) -> str:
+        """The scores in a classifier's output: those of one column."""
+        sizes, name = sizes_of(output), str(output.name)
+        if column is None:
+            if sizes is not None and (len(sizes) == 1 or sizes[1:] == [1]):
+                return name
+            if sizes is None or sizes[1:] != [2]:
+                raise InputError(
+                    "Pass {column}: the output {name!r} has {what} instead of one or two columns",
+                    name=name,
+                    what=f"shape {sizes}" if sizes is not None else "an unknown shape",
+                )
+            if self.rule.meaning.is_unbounded:
+                raise InputError(
+                    "The output {name!r} has two numbers per row, and the scale of the rule is {scale!r}",
+                    remedy="make the model return their difference, second minus first, or pass {column}",
+                    name=name,
+                    scale=self.rule.scale,
+                )
+            column = 1
+        if sizes is not None and (len(sizes) != 2 or (sizes[1] and not 0 <= column < sizes[1])):
+            raise InputError(
+                "The output {name!r} of shape {sizes} has no column {place}", name=name, sizes=sizes, place=column
+            )
+        return self.node("Gather", name, self.constant(np.int64(column)), axis=1)
+
+    def chances(self, score: str, shape: str) -> str:
+        """Add the nodes from scores in double precision to the output with the probabilities."""
+        return self._chance(score, **self._membership(shape))
+
+    def _membership(self, shape: str) -> dict[str, str]:
+        """The code of each row's numbers and, if the rule mixes ramps, the shift of its foot."""
+        if self.shares is not None:
+            return self._weighted(self.shares, shape)
+        return self._added(shape) if self.rule.mixes else {"code": self.code(shape)}
+
+    def _weighted(self, shares: str, shape: str) -> dict[str, str]:
+        """The mean of the groups' shifts, weighted by their probabilities."""
+        (shifts,) = Mixture.of(self.rule).shifts
+        found = self.sound_shares(shares, shape)
+        found = self.compute(_WEIGHTED, found, {"shifts": np.array(shifts)}, ReduceSum={"keepdims": 0})
+        return {"shift": found["shift"], "code": self.as_whole(found["invalid"])}
+
+    def _added(self, shape: str) -> dict[str, str]:
+        """The sum of the shifts of a row's values; NaN if the rule does not know one of them."""
+        shift = ""
+        for column, shifts in zip(self.columns, Mixture.of(self.rule).shifts, strict=True):
+            own = self.constant(np.array([*shifts, np.nan]))
+            found = self.node("Gather", own, self.place(column, shape))
+            shift = self.node("Add", shift, found) if shift else found
+        return {"shift": shift, "code": self.as_whole(self.node("IsNaN", shift))}
 
     def _chance(self, score: str, code: str, shift: str = "") -> str:
         plan, scale = Plan.of(self.rule), self.rule.meaning
@@ -297,7 +385,7 @@ class RuleNodes:
         turn = "Identity" if scale.higher_is_better else "Neg"
         slope = _SLOPE.format(foot="Add(base, shift)" if shift else "Identity(base)")
         lines = [
-            _PUT_BACK if self.rounded and not scale.is_unbounded else "",
+            PUT_BACK if self.rounded and not scale.is_unbounded else "",
             _VALID,
             _POSITION.get(scale.name, "forward = Identity(valid)"),
             f"x = {turn}(forward)",
@@ -308,13 +396,14 @@ class RuleNodes:
         found = self.compute("\n".join(lines), {"score": score, "code": code, "shift": shift}, constants)
         return self.node("Identity", found["chance"], output=self.outputs[0])
 
-    def _decision(self, chance: str, u: str) -> None:
+    def decide(self, chance: str, u: str) -> None:
+        """Add the nodes from probabilities and draws to the output with the decisions."""
         results = {"yes": np.int64(1), "no": np.int64(0), "undecided": np.int64(UNDECIDED)}
         found = self.compute(_DECISION, {"chance": chance, "u": u}, {"zero": 0.0, "one": 1.0, **results})
         self.node("Cast", found["decision"], output=self.outputs[1], to=load_onnx().TensorProto.INT8)
 
 
-def inputs_of(rule: Rule, named: Columns, missing: Any) -> list[Input]:
+def inputs_of(rule: Rule | ClassRule, named: Columns, missing: Any) -> list[Input]:
     """The group columns as input tensors of strings, integers or booleans."""
     return [
         _input(name, labels, missing.get(name) if isinstance(missing, Mapping) else missing)
@@ -349,6 +438,12 @@ def _input(name: str, labels: list[Any], missing: Any) -> Input:
     keys = [missing if label is None else label if kind is str else operator.index(label) for label in labels]
     label_type(name, keys)  # `missing` must fit, too
     return Input(name, type_, keys)
+
+
+def sizes_of(output: Any) -> list[int] | None:
+    """The shape of a tensor, with 0 for sizes that are not known; None if nothing is."""
+    kind = output.type.tensor_type
+    return [dim.dim_value for dim in kind.shape.dim] if kind.HasField("shape") else None
 
 
 def tensor_info(name: str, kind: int, *columns: int) -> Any:

@@ -24,6 +24,7 @@ from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.ramps import Array, Floats, Ramp, total
 from fairramp.data.columns import Columns
 from fairramp.errors import InputError
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 
@@ -124,7 +125,7 @@ class Plan:
         return cls(numbers, slopes, steps, rule.meaning.is_unbounded, mixture)
 
 
-def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:
+def codes_of(rule: Rule | ClassRule, groups: Any, strata: Any = None) -> Array:
     """Code each row's group by its position in the rule, or by K, the number of groups, for all others.
 
     For "each", a row has one code per attribute: the position of its value, or the number of values.
@@ -137,19 +138,20 @@ def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:
     array([1, 0, 2, 2])
     """
     found = rule.encode(groups, strata)
-    each = Mixture.of(rule).values if rule.mixes else [rule.groups]
+    mixes = isinstance(rule, Rule) and rule.mixes
+    each = Mixture.of(rule).values if mixes else [rule.groups]
     places = [{label_key(label): place for place, label in enumerate(known)} for known in each]
-    rows = [label_parts(label) if rule.mixes else (label,) for label in found.labels]
+    rows = [label_parts(label) if mixes else (label,) for label in found.labels]
     if any(len(row) != len(places) for row in rows):
         raise InputError("must have {n} columns, as in the fit", argument="groups", n=len(places))
     codes = [
         [known.get(label_key(part), len(known)) for part, known in zip(row, places, strict=True)] for row in rows
     ]
     by_label = np.array(codes, dtype=np.int64).reshape(-1, len(places))
-    return (by_label if rule.mixes else by_label[:, 0])[found.block(0, len(found))]
+    return (by_label if mixes else by_label[:, 0])[found.block(0, len(found))]
 
 
-def labels_by_column(rule: Rule, columns: Columns) -> list[tuple[str, list[Any]]]:
+def labels_by_column(rule: Rule | ClassRule, columns: Columns) -> list[tuple[str, list[Any]]]:
     """The groups' values in each group column, strata first; none for a rule by group probabilities.
 
     Examples
@@ -159,7 +161,9 @@ def labels_by_column(rule: Rule, columns: Columns) -> list[tuple[str, list[Any]]
     >>> labels_by_column(rule, Columns(groups=("sex", "unit")))
     [('sex', ['f', 'm']), ('unit', [1, 1])]
     """
-    if not rule.mixes:
+    if rule.membership == "probabilities":
+        return []
+    if isinstance(rule, ClassRule) or not rule.mixes:
         return columns.labels(rule.groups)
     return list(zip(columns.grouped, Mixture.of(rule).values, strict=True))
 

@@ -17,12 +17,14 @@ from msgspec import Meta, convert
 
 from fairramp.data import documents
 from fairramp.data.columns import Columns
-from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, Shape, Share, shape_of
+from fairramp.data.documents import ColumnNames, Document, PlainLabel, Shape, Share, shape_of
 from fairramp.errors import RuleFormatError
 from fairramp.rule.class_record import ClassRecord
 from fairramp.rule.file import Width
 
 CLASS_FORMAT = "fairramp.class_rule"
+#: Largest size of an offset; sums of offsets divided by the smallest ramp width stay finite.
+MAX_OFFSET = 1e100
 #: What happens to groups that were not in the fit rows.
 UNSEEN = ("error", "original")
 
@@ -35,7 +37,7 @@ class OffsetsEntry(Shape, frozen=True):
     """A group and its offsets."""
 
     label: PlainLabel
-    offsets: tuple[Finite, ...]
+    offsets: tuple[Annotated[float, Meta(ge=-MAX_OFFSET, le=MAX_OFFSET)], ...]
 
 
 class ClassColumnNames(ColumnNames, frozen=True):

@@ -30,7 +30,7 @@ from fairramp.data.columns import Columns, class_score_columns
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
-from fairramp.rule.class_file import UNSEEN, ClassRuleFile
+from fairramp.rule.class_file import MAX_OFFSET, UNSEEN, ClassRuleFile
 from fairramp.rule.class_record import ClassRecord
 from fairramp.rule.class_shown import ClassShown
 from fairramp.rule.class_verbs import ClassVerbs
@@ -107,7 +107,7 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
             "groups": tuple(canonical_label(label) for label in self.groups),
             "classes": checked_classes(self.classes),
             "offsets": tuple(
-                tuple(check_number("offsets", offset, -1e300, 1e300) for offset in offsets)
+                tuple(check_number("offsets", offset, -MAX_OFFSET, MAX_OFFSET) for offset in offsets)
                 for offsets in self.offsets
             ),
             "ramp_width": checked_width(self.ramp_width),
@@ -130,6 +130,11 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
         yield (
             self.ramp_width > 0 or not any(any(offsets) for offsets in self.offsets),
             "The offsets of a rule with {ramp_width} 0 must be 0",
+        )
+        names = self.columns.class_scores
+        yield (
+            self.columns.score is None and (names is None or len(names) == len(self.classes)),
+            "The columns of a rule for several classes must have one score per class",
         )
         if self.mixes:
             yield not self.stratified, "A rule by group probabilities does not support strata"
@@ -326,9 +331,12 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
         return found
 
     def labels_of(self, indices: Integers) -> npt.NDArray[Any]:
-        """The labels of classes, as an array of one type if they have one."""
-        kinds = set(map(type, self.classes))
-        labels = np.array(self.classes, dtype=None if len(kinds) == 1 else object)
+        """The labels of classes, as an array of one type if there is one that holds them all."""
+        labels = np.array(self.classes)
+        # NumPy makes text or floats of labels of several types, floats of large integers, and cuts text at NUL.
+        kept = ((type(a), a) == (type(b), b) for a, b in zip(labels.tolist(), self.classes, strict=True))
+        if not all(kept):
+            labels = np.array(self.classes, dtype=object)
         found: npt.NDArray[Any] = labels[indices]
         return found
 
