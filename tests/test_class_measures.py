@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 import fairramp
+from class_samples import class_people
 from fairramp import ClassRule, GroupProbabilities, InputError, UnsupportedError
 from fairramp.measure.gate import Gates
 
@@ -437,3 +438,11 @@ def test_frontier_goes_to_the_own_gap_by_default_and_keeps_strata():
     assert len(found.max_gaps) == 21
     assert found.max_gaps[-1] == found.own_gap == found.gaps[-1]
     assert all(gap <= most + 1e-9 for gap, most in zip(found.gaps, found.max_gaps, strict=True))
+
+
+def test_a_gap_at_the_limit_is_not_above_it():
+    p, groups, _ = class_people(5000)
+    rule = fairramp.fit_class_rule(p, groups, max_gap=0.02)
+    sentence = rule.check(p, groups).sentence()
+    assert "No sign that the gap" in sentence
+    assert "limit of 2.0 points: 2.0 points" in sentence

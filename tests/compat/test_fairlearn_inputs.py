@@ -208,7 +208,9 @@ def test_more_than_two_classes_raise(small):
     X, _, sex = small
     three = np.arange(600) % 3
     model = LogisticRegression().fit(X, three)
-    with pytest.raises(InputError, match=r"must be a binary classifier, but predict_proba of .* shape \(600, 3\)"):
+    with pytest.raises(
+        InputError, match=r"must be a binary classifier, but predict_proba of .* shape \(600, 3\)"
+    ):
         fit(small, model, prefit=True)
     with pytest.raises(InputError, match="Supplied y labels are not 0 or 1, got 2"):
         ThresholdOptimizer(estimator=model, prefit=True).fit(X, three, sensitive_features=sex)

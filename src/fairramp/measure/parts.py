@@ -21,7 +21,7 @@ from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Integers
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label, label_key
-from fairramp.core.words import decimals_apart, points, upward_points, with_interval
+from fairramp.core.words import NOTHING, decimals_apart, points, upward_points, with_interval
 from fairramp.measure.certificate import PLAIN, Spelling, certify, counted
 from fairramp.measure.verdict import Verdict, verdict_on
 from fairramp.rule.limits import FitSample, certifiable, limit_kind, limit_of_each
@@ -111,6 +111,8 @@ class Comparison:
 
 def compared(part: Part, gap: float, interval: tuple[float, float]) -> Comparison:
     """Compare a gap with the limit of its part."""
+    if abs(gap - part.limit) <= NOTHING:  # a rule fitted to the limit reaches it up to rounding
+        gap = part.limit
     verdict = verdict_on(gap, interval, part.limit)
     return Comparison(gap, interval, part.limit, part.kind, verdict, part.left_out, part.event)
 
