@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
 
 SUPPORTED = (*IN_MEMORY, "duckdb")
 SCORES = {"low": "p_low", "mid": "p_mid", "high": "p_high"}
-#: Promise for chances of the same rows, fitted or applied by another engine.
+#: How far chances of the same rows may differ if another engine fits or applies.
 CLOSE = 1e-9
 
 

@@ -203,8 +203,8 @@ class LazyClassRows:
         strides = [max(-(-n // (most * (len(self.groups) if self.soft else 1))), 1) for n in sizes]
         hashed = f"hash({', '.join(f'p{c}' for c in range(self.n_classes))})"
         if self.soft:
-            return self._parts(self._rows.filter(f"{hashed} % {strides[0]} = 0"))
-        return self._parts(self._coded(None, strides).filter(f"{hashed} % s = 0"), "w * s")
+            return self._parts(self._rows.filter(f"mod({hashed}, {strides[0]}) = 0"))
+        return self._parts(self._coded(None, strides).filter(f"mod({hashed}, s) = 0"), "w * s")
 
     def gram(self) -> Floats:
         """Σ w q_k q_l."""
