@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation from the Adult scores: `make docs-pictures`.
 
-`front.svg` is on docs/index.md, `criterion-*.svg` on docs/guide/criteria.md, and `how-*.svg` on
-docs/how-it-works.md.
+`front.svg` is on docs/index.md, `criterion-*.svg` on docs/guide/criteria.md, `classes.svg` on
+docs/guide/classes.md, and `how-*.svg` on docs/how-it-works.md.
 """
 
 from itertools import pairwise
@@ -344,9 +344,63 @@ def draw_monotone():
     save(fig, "how-certificates.svg")
 
 
+def draw_classes():
+    """Offsets of both groups, what they do to the scores of one person, and to the rate of every class."""
+    hours = fairramp.datasets.load_adult_hours()
+    fit, _ = np.array_split(np.random.default_rng(0).permutation(len(hours.sex)), 2)  # as on the page
+    rows = {"probabilities": hours.probabilities[fit], "groups": hours.sex[fit], "classes": hours.classes}
+    rule = fairramp.fit_class_rule(**rows, max_gap=0.02)
+    fig, axes = plt.subplots(1, 3, figsize=(7.3, 3.6), sharey=True, width_ratios=(1, 1, 1.25))
+    small, gray = {"fontsize": 9}, {"fontsize": 9, "color": "#5b6470"}
+    one = np.array([0.45, 0.40, 0.15])
+    results = one - rule.offsets[rule.groups.index("Female")]
+    for c in range(len(rule.classes)):
+        for sex, lift in (("Female", 0.2), ("Male", -0.2)):
+            k, y, color = rule.groups.index(sex), lift - c, COLORS[sex]
+            offset, before, after = rule.offsets[k][c], rule.record.before[k][c], rule.record.after[k][c]
+            axes[0].barh(y, offset, height=0.3, color=color)
+            axes[0].text(
+                0.01 if offset < 0 else -0.01,
+                y,
+                f"{offset:+.2f}".replace("-", "−"),
+                va="center",
+                ha="left" if offset < 0 else "right",
+                **small,
+            )
+            axes[2].plot([before, after], [y, y], color=LIGHT, linewidth=2, zorder=1)
+            axes[2].scatter(before, y, s=45, color=BEFORE, zorder=2)
+            axes[2].scatter(after, y, s=70, color=color, zorder=3)
+            side = (9, 0) if after > before else (-9, 0)
+            beside(axes[2], f"{after:.0%}", (after, y), side, **small)
+            beside(axes[2], f"{before:.0%}", (before, y), (-side[0], 0), **gray)
+        best = {"fontweight": "bold"} if c == results.argmax() else {}
+        axes[1].annotate("", (results[c], -c), (one[c], -c), arrowprops={"arrowstyle": "-", "color": LIGHT})
+        axes[1].scatter(one[c], -c, s=45, color=BEFORE, zorder=2)
+        axes[1].scatter(results[c], -c, s=70, color=COLORS["Female"], zorder=3)
+        beside(axes[1], f"{results[c]:.2f}", (results[c], -c), (0, 14), ha="center", **(small | best))
+        beside(axes[1], f"{one[c]:.2f}", (one[c], -c), (0, -14), ha="center", **gray)
+    axes[0].axvline(0, color=BEFORE, linewidth=1)
+    axes[0].set(title="offset of each class", xlabel="subtracted from score", xlim=(-0.24, 0.24))
+    axes[1].set(title="scores of one woman", xlabel="score minus offset", xlim=(0, 0.56))
+    axes[2].set(title="share of people who get the class", xlabel="rate", xlim=(-0.06, 0.78))
+    axes[2].xaxis.set_major_formatter("{x:.0%}")
+    names = [f"{label} hours" for label in rule.classes]
+    axes[0].set(yticks=[-c for c in range(len(names))], yticklabels=names, ylim=(-2.55, 0.55))
+    for ax in axes:
+        ax.set_title(ax.get_title(), fontsize=10)
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0, labelcolor="#1b1f24")
+        ax.xaxis.set_major_locator(plt.MaxNLocator(3))
+    keys = [plt.Line2D([], [], marker="o", linestyle="", color=BEFORE, label="before")]
+    keys += [plt.Line2D([], [], marker="o", linestyle="", color=COLORS[sex], label=NAMES[sex]) for sex in NAMES]
+    fig.legend(handles=keys, loc="outside lower center", ncols=3, fontsize=9, handletextpad=0.1)
+    save(fig, "classes.svg")
+
+
 if __name__ == "__main__":
     for draw in (draw_front, draw_ramps, draw_rates, draw_target, draw_bins, draw_monotone):
         draw()
     for criterion in ("parity", "equal_opportunity", "predictive_equality"):
         draw_criterion(criterion)
     draw_odds()
+    draw_classes()
