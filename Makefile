@@ -109,7 +109,7 @@ bench-page: $(REPRO)/ready-peers  ## measure speed alongside other libraries and
 	$(REPRO)/bin/python benchmarks/page.py measure
 	$(REPRO)/bin/python benchmarks/page.py write
 
-data: $(READY)  ## recompute the demo's scores from UCI Adult
+data: $(READY)  ## recompute the package's two datasets from UCI Adult
 	$(BIN)/python -m scripts.make_adult_scores
 
 reproduce: $(REPRO)/ready-peers  ## reproduce the paper's tables and figures with 20 seeds (UCI=folder with the raw files)

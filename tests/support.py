@@ -10,6 +10,7 @@ import itertools
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 
 import fairramp
 from engines import table
+from fairramp.cli import naming
 from fairramp.fit.probable import check_probable
 from fairramp.fit.settings import Settings
 
@@ -263,6 +265,111 @@ def exported(rule: fairramp.Rule, kind: str) -> None:
         rule.to_sql(kind, table="people", score="score", **names)
 
 
+# Several classes ---------------------------------------------------------------------------------
+
+#: Tables that class rules support; the others of `engines.ENGINES` are refused.
+CLASS_ENGINES = ("pandas", "polars", "arrow", "duckdb")
+CLASS_SCORES = {"low": "p_low", "mid": "p_mid", "high": "p_high"}
+
+
+def class_columns() -> dict[str, Any]:
+    """Rows of three classes, whose scores differ between groups, as columns of a table."""
+    data = rows()
+    rng = np.random.default_rng(8)
+    scores = rng.gamma(np.where((data["group"] == "A")[:, None], [1.0, 2.0, 3.0], [2.0, 2.0, 1.5]))
+    scores /= scores.sum(axis=1, keepdims=True)
+    return data | dict(zip(CLASS_SCORES.values(), scores.T, strict=True))
+
+
+def fitted_classes(choice: Choice, engine: str = "pandas") -> fairramp.ClassRule:
+    """The class rule with one choice, and the defaults of everything else."""
+    given = {"combine": "intersections"} | choice.settings
+    names: dict[str, Any] = columns_of(given)
+    names |= {"strata": "stratum"} if given.pop("strata", False) else {}
+    names |= {"weight": "weight"} if given.pop("sample_weight", False) else {}
+    columns = {name: values.tolist() for name, values in class_columns().items()}
+    found = fairramp.fit_frame(table(engine, columns), class_score=CLASS_SCORES, **names, **given)
+    assert isinstance(found, fairramp.ClassRule)
+    return found
+
+
+def _error(work: Callable[[], Any]) -> str | None:
+    """The message of an error of the library; None if there is none."""
+    try:
+        work()
+    except fairramp.FairrampError as error:
+        return str(error)
+    return None
+
+
+@functools.cache
+def class_settings() -> dict[str, str | None]:
+    """Each choice that is no default, with the error of a class rule; None if it works."""
+    return {c.name: _error(lambda c=c: fitted_classes(c)) for _, *more in ASPECTS.values() for c in more}
+
+
+@functools.cache
+def class_refusals() -> dict[str, str]:
+    """What else class rules do not support, with the error."""
+    rule, data = fitted_classes(Choice("max_gap")), class_columns()
+    scores = np.column_stack([data[name] for name in CLASS_SCORES.values()])
+    with tempfile.TemporaryDirectory() as folder:
+        rule.save(Path(folder) / "rule.json")
+        command = _error(lambda: naming.load_rule(str(Path(folder) / "rule.json")))
+        command = (command or "").replace(folder + "/", "")
+    found = {
+        "labels in the fit": _error(lambda: fitted_classes(Choice("label", {"label": "label"}))),
+        "polars LazyFrame (Dask and Spark alike)": _error(
+            lambda: fitted_classes(Choice("max_gap"), "polars-lazy")
+        ),
+        "SQL": _error(lambda: rule.to_sql("duckdb")),
+        "`fairramp.select`, `fairramp.summarize`": _error(lambda: fairramp.summarize(scores, data["group"])),
+        "`fairramp explain`, `fairramp monitor`": command,
+    }
+    return {name: told or "" for name, told in found.items()}
+
+
+def class_part() -> list[str]:
+    """The lines of the page about several classes."""
+    usual = "A rule for several classes does not support "
+    told = class_settings()
+    works = ", ".join(_shown(name) for name, error in told.items() if error is None)
+    plain = ", ".join(_shown(name) for name, error in told.items() if error and error.startswith(usual))
+    others = {_shown(name): error for name, error in told.items() if error and not error.startswith(usual)}
+    parts = {
+        "Settings": (f"`max_gap`, `ramp_width` of at least 1e-6, {works}", "all others"),
+        "Tables": (
+            "NumPy, lists, pandas, polars, Arrow, DuckDB",
+            "polars LazyFrame, Dask, Spark, summaries, streams",
+        ),
+        "Exports": ("ONNX, torch, JSON", "SQL"),
+        "Functions": ("`audit_classes`, `class_frontier`, the estimator", "`select`, `tune`, `hidden_split`"),
+        "Methods": (
+            "`probabilities`, `decide`, `apply`, `check`, `certificate` on fresh rows, `report`, `plot`",
+            "`explain`, `monitor`",
+        ),
+        "Commands": (
+            "`fit`, `apply`, `audit`, `check`, `frontier`, `report`, `show`, `export`",
+            "`explain`, `monitor`, `select`",
+        ),
+    }
+    return [
+        "## More than two classes",
+        "",
+        "[Rules for several classes](guide/classes.md) have fewer settings:",
+        "",
+        "| | supported | not supported |",
+        "| --- | --- | --- |",
+        *(f"| {name} | {' | '.join(both)} |" for name, both in parts.items()),
+        "",
+        "The errors:",
+        "",
+        f"- {plain}: “{usual}…; remove it.”",
+        *(f"- {name}: “{error}”" for name, error in (others | class_refusals()).items()),
+        "",
+    ]
+
+
 # The page ----------------------------------------------------------------------------------------
 
 
@@ -329,12 +436,12 @@ def page() -> str:
         "Rules by group probabilities, or by each of several attributes, have no certificate from their fit rows",
         "and no monitor. `rule.certificate(scores=…, groups=…)` uses fresh rows, and so does `rule.check`.",
         "",
+        *class_part(),
         "## Not supported yet",
         "",
         "- `fairramp.frontier` with equalized odds, which has two gaps.",
         "- Group probabilities, and attributes one by one, with criteria other than equal selection rates.",
-        "- More than two classes: scores of several classes, and labels other than 0 and 1, raise an error that",
-        "  says what to pass instead.",
+        "- More than two classes with criteria other than equal rates of every class.",
         "",
     ]
     return "\n".join(lines)

@@ -9,14 +9,21 @@ import fairramp
 from engines import ENGINES
 from support import (
     ASPECTS,
+    CLASS_ENGINES,
+    CLASS_SCORES,
     EXPORTS,
     PAGE,
+    Choice,
+    class_columns,
+    class_refusals,
+    class_settings,
     combinations,
     core,
     defaults,
     each_once,
     exported,
     fitted,
+    fitted_classes,
     fitted_table,
     groups_of,
     incompatible,
@@ -113,6 +120,39 @@ def test_every_rule_can_be_exported(kind):
         combination = tuple((defaults() | {"level": level} | chosen).values())
         if works(combination):
             exported(fitted(combination), kind)
+
+
+@pytest.mark.parametrize("choice", [c for choices in ASPECTS.values() for c in choices[1:]], ids=lambda c: c.name)
+def test_settings_of_several_classes_work_or_are_refused_by_name(choice):
+    told = class_settings()[choice.name]
+    if told is not None:
+        named = {"costs": "target_rate", "confidence_limit": "confidence"}
+        name = choice.name.partition("=")[0]
+        assert named.get(name, name) in told
+        return
+    rule, data = fitted_classes(choice), class_columns()
+    combination = (Choice("default", {"combine": "intersections"}), choice)
+    strata = {"strata": data["stratum"]} if choice.name == "strata" else {}
+    scores = np.column_stack([data[name] for name in CLASS_SCORES.values()])
+    h = rule.probabilities(scores, groups_of(combination, data), **strata)
+    w = data["weight"] if choice.name == "sample_weight" else np.ones(len(h))
+    for shares in members(combination, data):
+        rates = [np.average(h, weights=w * share, axis=0) for share in shares]
+        assert np.ptp(rates, axis=0).max() <= 1e-8
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_of_several_classes_work_or_are_refused(engine):
+    if engine in CLASS_ENGINES:
+        expected = fitted_classes(Choice("max_gap")).offsets
+        np.testing.assert_allclose(fitted_classes(Choice("max_gap"), engine).offsets, expected, atol=1e-6)
+    else:
+        with pytest.raises(fairramp.UnsupportedError, match="several classes do not support lazy tables of"):
+            fitted_classes(Choice("max_gap"), engine)
+
+
+def test_everything_else_that_several_classes_lack_is_refused():
+    assert all(class_refusals().values())
 
 
 @pytest.mark.parametrize(
