@@ -139,6 +139,7 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
         if self.mixes:
             yield not self.stratified, "A rule by group probabilities does not support strata"
             yield self.unseen_group == "error", "A rule by group probabilities has no unseen group"
+        yield from self._record_conditions()
         if record is not None:
             yield (
                 len(record.rows) == n_groups and len(record.after[0]) == len(self.classes),

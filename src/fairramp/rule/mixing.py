@@ -45,6 +45,9 @@ class Deciding:
                 "The groups of a rule with strata must be pairs (stratum, group)",
             )
             yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
+
+    def _record_conditions(self: Any) -> Iterator[tuple[bool, str]]:
+        """Conditions on its record, once its groups are known to be sound."""
         if self.record is not None:
             parts = None if self.parts is None else tuple(self.parts.tolist())
             yield self.record.strata == parts, "The strata of a rule's record must match those of its groups"

@@ -181,6 +181,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
             (self.pooled is None) == (self.unseen_group != "pooled"),
             "A rule must have a pooled ramp if and only if {unseen_group} is 'pooled'",
         )
+        yield from self._record_conditions()
         if record is not None:
             yield len(record.rows) == len(self.groups), "The record of a rule must have one entry per group"
             yield (
