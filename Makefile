@@ -54,7 +54,7 @@ test-spark: $(DEV)  ## test Spark, including a cluster that loses a process duri
 
 test-torch: $(VENV)/ready-torch  ## test the torch export (installs torch, 200 MB)
 	$(BIN)/pytest -m torch tests/export tests/cli
-	$(BIN)/pytest src/fairramp/deploy/torch.py
+	$(BIN)/pytest src/fairramp/deploy/torch.py src/fairramp/deploy/class_torch.py
 
 test-browser: $(DEV)  ## test the report in a browser (needs chromium, and npm for axe-core)
 	$(BIN)/pytest -m browser tests/browser

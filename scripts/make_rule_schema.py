@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from fairramp.core.scales import SCALES
+from fairramp.rule.class_file import ClassRuleFile
 from fairramp.rule.file import GroupEntry, RampEntry, RuleFile
 from fairramp.rule.record import FitRecord
 
@@ -17,6 +18,7 @@ EACH, PROBABILITIES = (
     {"properties": {"membership": {"const": name}}, "required": ["membership"]}
     for name in ("each", "probabilities")
 )
+PAIRS = {"items": {"properties": {"label": {"type": "array", "minItems": 2, "maxItems": 2}}}}
 #: Constraints across fields, which types cannot express.
 RULES = [
     *(
@@ -36,7 +38,7 @@ RULES = [
         "then": {
             "properties": {
                 "unseen_group": {"enum": ["error", "original"]},
-                "groups": {"items": {"properties": {"label": {"type": "array", "minItems": 2, "maxItems": 2}}}},
+                "groups": PAIRS,
                 "record": {"properties": {"strata": {"type": "array"}}},
             }
         },
@@ -63,6 +65,22 @@ RULES = [
         "else": {"properties": {"base": {"type": "null"}}},
     },
 ]
+CLASS_RULES = [
+    {
+        "if": STRATIFIED,
+        "then": {"properties": {"groups": PAIRS, "record": {"properties": {"strata": {"type": "array"}}}}},
+        "else": {"properties": {"record": {"properties": {"strata": {"type": "null"}}}}},
+    },
+    {
+        "if": PROBABILITIES,
+        "then": {"properties": {"unseen_group": {"const": "error"}, "stratified": {"const": False}}},
+    },
+    {
+        "if": {"properties": {"ramp_width": {"const": 0.0}}},
+        "then": {"properties": {"groups": {"items": {"properties": {"offsets": {"items": {"const": 0.0}}}}}}},
+    },
+    {"properties": {"columns": {"properties": {"score": {"type": "null"}}}}},
+]
 RAMPS = {
     "if": {"properties": {"width": {"type": "null"}}},
     "then": {"properties": {"foot": {"const": 0.0}}},
@@ -76,19 +94,20 @@ RECORDS = {
 
 def schema():
     """The schema of the types, with the constraints across fields."""
-    (whole,), parts = msgspec.json.schema_components([RuleFile], ref_template="#/$defs/{name}")
+    kinds, parts = msgspec.json.schema_components([RuleFile, ClassRuleFile], ref_template="#/$defs/{name}")
     for part in parts.values():
         part.pop("description", None)  # class docstrings are for readers of the code
     for entry in (RampEntry, GroupEntry):
         parts[entry.__name__] |= RAMPS
     parts[FitRecord.__name__] |= RECORDS
     parts[RuleFile.__name__]["allOf"] = RULES
+    parts[ClassRuleFile.__name__]["allOf"] = CLASS_RULES
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:fairramp:rule:2",
         "title": "fairramp rule, version 2",
         "description": "docs/rule-format.md explains every field, and what else a reader must check.",
-        **whole,
+        "oneOf": list(kinds),
         "$defs": parts,
     }
 

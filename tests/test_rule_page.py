@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 
 import fairramp
-from fairramp import Ramp, Rule, RuleFormatError, fit_rule
+from class_samples import class_people, quiet_class_fit
+from fairramp import ClassRule, Ramp, Rule, RuleFormatError, fit_rule
 from rules import rules
 from samples import sample
 
@@ -71,6 +72,20 @@ def fitted():
         ),
         "each": fit_rule(scores, columns, combine="each", unseen_group="original"),
         "binned": fairramp.fit_summary(fairramp.summarize(scores, groups)),
+    } | fitted_classes()
+
+
+def fitted_classes():
+    """Rules for several classes with every kind of record."""
+    p, groups, _ = class_people()
+    q = np.where(groups == "g0", 0.7, 0.2)
+    soft, within = fairramp.GroupProbabilities({"A": q, "B": 1 - q}), {"unit": np.arange(600) % 3}
+    by_name = dict(zip(("low", "mid", "high", "top"), p.T, strict=True))
+    return {
+        "classes": quiet_class_fit(by_name, {"sex": groups}, max_gap=0.02, date="2024-01-31"),
+        "class strata": quiet_class_fit(p, groups, strata=within, unseen_group="original"),
+        "class probabilities": quiet_class_fit(p, soft, max_gap=0.05, classes=(1, "1", True, "b")),
+        "own classes": quiet_class_fit(p, {"a": groups, "b": within["unit"]}, max_gap=1, sample_weight=q),
     }
 
 
@@ -96,6 +111,9 @@ ONLY_THE_READER = (
     'either a "target" or an "overall_rate"',
     'must include "selection" and those of its "event"',
     "must have the same positive width",
+    "one offset per class",
+    "one rate per class",
+    "one score per class",  # columns
     r"integer.* got \d+\.0\.$",  # schemas accept these as integers
 )
 VALUES = [
@@ -177,14 +195,18 @@ def edits(content):
 
 def reader_says(content):
     """Why the library rejects a file, ignoring its checksum; None if it does not."""
+    several = isinstance(content, dict) and content.get("format") == "fairramp.class_rule"
     try:
-        Rule.from_json(json.dumps(content))
+        (ClassRule if several else Rule).from_json(json.dumps(content))
     except RuleFormatError as error:
         return None if "checksum" in str(error) else str(error)
     return None
 
 
-@pytest.mark.parametrize("name", ["plain", "strata", "sgd", "probabilities", "each"])
+EDITED = ["plain", "strata", "sgd", "probabilities", "each", "classes", "class strata", "class probabilities"]
+
+
+@pytest.mark.parametrize("name", [*EDITED, "own classes"])
 def test_schema_and_reader_reject_the_same_files_except_as_documented(name):
     counts = {"both": 0, "reader alone": 0, "neither": 0}
     original = json.loads(FITTED[name].to_json())

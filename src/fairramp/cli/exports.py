@@ -14,10 +14,12 @@ from fairramp.cli.naming import probabilities_of
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
+from fairramp.core.labels import show_label
 from fairramp.data.columns import blank_columns
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.deploy.plan import labels_by_column
 from fairramp.errors import FairrampError, refuse, refuse_if
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 _NAMES = ("score", "group", "group_probability", "strata", "prefix")
@@ -48,8 +50,10 @@ _ENDINGS = {"onnx": ".onnx", "torch": ".pt2"}
 _MARKS = {"sql": b"-- A fairramp rule", "onnx": b"fairramp.rule", "torch": b"fairramp.rule.json"}
 
 
-def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None:
-    """Reject options of another format, and outputs that must not be overwritten."""
+def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given: dict[str, Any]) -> None:
+    """Reject formats and options that do not fit the rule, and outputs that must not be overwritten."""
+    if to == "sql" and isinstance(known, ClassRule):
+        known.to_sql()
     if to not in _OPTIONS:
         dialect = to if to in DIALECTS else None if meant(to, _OPTIONS) else meant(to, DIALECTS, ALSO_CALLED)
         refuse_if(dialect, "{to} is an SQL dialect: write --to sql --dialect {dialect}", to=to, dialect=dialect)
@@ -97,12 +101,12 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
         )
 
 
-def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
+def export(rule: Rule | ClassRule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write the export; return sentences about its inputs and outputs."""
     if "group_probability" in given:
         given = given | {"group_probability": _probable(rule, to, given["group_probability"])}
     match to:
-        case "sql":
+        case "sql" if isinstance(rule, Rule):
             write_text(output, rule.to_sql(**given), "the rule")
             names = ("score", "group", "strata", "id", "group_probability")
             blank = blank_columns(labels_by_column(rule, rule.reading(*map(given.get, names))))
@@ -122,14 +126,15 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
         raise FairrampError("{error}", error=error) from None
     save(rule, str(output), **given)
     drawn = given.get("decisions")
+    several = ", one column per class" if isinstance(rule, ClassRule) else ""
     return [
-        f"Inputs: scores (float64), {_TORCH[rule.membership][0]}{', u (float64)' if drawn else ''}.",
+        f"Inputs: scores (float64{several}), {_TORCH[rule.membership][0]}{', u (float64)' if drawn else ''}.",
         _TORCH[rule.membership][1].format(n=len(rule.groups), last=len(rule.groups) - 1),
-        *_gives(drawn),
+        *_gives(rule, drawn),
     ]
 
 
-def _probable(rule: Rule, to: str, texts: list[str]) -> Any:
+def _probable(rule: Rule | ClassRule, to: str, texts: list[str]) -> Any:
     """The columns of group probabilities by group, or for ONNX the one input that holds all of them."""
     if to == "sql":
         return probabilities_of(texts, rule.groups)
@@ -142,7 +147,7 @@ def _probable(rule: Rule, to: str, texts: list[str]) -> Any:
     return texts[0]
 
 
-def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
+def _onnx(rule: Rule | ClassRule, output: str | None, given: dict[str, Any]) -> list[str]:
     from fairramp.deploy.onnx import append_to, labels_by_input, to_onnx
 
     if "missing" in given:
@@ -160,13 +165,18 @@ def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
     model = to_onnx(rule, output, **given) if own is None else append_to(own, rule, output, **given)
     names = {1: "float32", 11: "float64", 8: "text", 7: "int64", 9: "bool", 6: "int32", 2: "uint8", 3: "int8"}
     takes = (f"{put.name} ({names.get(put.type.tensor_type.elem_type, 'other')})" for put in model.graph.input)
-    return [f"Inputs: {', '.join(takes)}.", *_gives(given.get("decisions"))]
+    return [f"Inputs: {', '.join(takes)}.", *_gives(rule, given.get("decisions"))]
 
 
-def _gives(drawn: Any) -> list[str]:
+def _gives(rule: Rule | ClassRule, drawn: Any) -> list[str]:
+    """Sentences about the outputs."""
+    columns, values = "", "1 or 0"
+    if isinstance(rule, ClassRule):
+        columns = f" (one column per class: {', '.join(map(show_label, rule.classes))})"
+        values = f"0 to {len(rule.classes) - 1}, the position of a class"
     if not drawn:
-        return ["Output: probability, NaN for rows that cannot be decided."]
+        return [f"Output: probability{columns}, NaN for rows that cannot be decided."]
     return [
-        "Outputs: probability and decision (1 or 0); NaN and -1 for rows that cannot be decided.",
+        f"Outputs: probability{columns} and decision ({values}); NaN and -1 for rows that cannot be decided.",
         "Compute u with fairramp.draws(ids, key) where the key is stored; the file holds no key.",
     ]

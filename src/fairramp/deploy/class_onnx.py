@@ -123,7 +123,12 @@ class ClassNodes(Nodes):
             **{"zero": 0.0, "one": 1.0, "nan": np.nan, "width": width},
             **{"lowest": 0.0, "highest": 1.0, "just_below": -ROUNDING, "just_above": 1.0 + ROUNDING},
             **{"one_first": np.eye(n)[0], "counts": np.arange(1.0, n + 1), "places": np.arange(n)},
-            **{"first": np.array([0]), "single": np.array([1]), "last": np.array([1]), "n_classes": np.array([n])},
+            **{
+                "first": np.array([0]),
+                "single": np.array([1]),
+                "last": np.array([1]),
+                "n_classes": np.array([n]),
+            },
             **{"axis": np.int64(1), "unseen_code": np.int64(len(self.rule.groups))},
         }
         attributes = {"Gather": {"axis": 1}, "ArgMax": {"axis": 1}}
@@ -156,13 +161,9 @@ class ClassNodes(Nodes):
         return self.node("Where", names["rejected_rows"], self.constant(np.nan), found, output=self.outputs[0])
 
     def _mixed_offsets(self, shares: str, shape: str) -> tuple[str, str]:
-        """The mean of the groups' offsets, weighted by their probabilities, and which rows are invalid.
-
-        An offset that all groups share is exact, even if probabilities do not quite sum to 1.
-        """
-        offsets = np.array(self.rule.offsets)
-        common = np.where((offsets == offsets[0]).all(axis=0), offsets[0], 0.0)
-        constants = {"zero": 0.0, "last": np.array([1]), "shifts": offsets - common, "common": common}
+        """The mean of the groups' offsets, weighted by their probabilities, and which rows are invalid."""
+        common, shifts = self.rule.common_offsets
+        constants = {"zero": 0.0, "last": np.array([1]), "shifts": shifts, "common": common}
         found = self.compute(_MIXED, self.sound_shares(shares, shape), constants)
         return found["offset"], found["invalid"]
 

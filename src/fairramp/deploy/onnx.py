@@ -25,8 +25,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fairramp._version import __version__
 from fairramp.core.checks import check_option
 from fairramp.core.labels import label_parts, show_label
@@ -242,8 +240,9 @@ def _named(rule: Rule | ClassRule, score: Any, group: Any, strata: Any) -> Colum
         if group is not None:
             raise InputError("This rule does not use {group} but group probabilities; remove it")
         return Columns("score").given(rule.columns.score).given(score)
-    each = isinstance(rule, Rule) and rule.mixes
-    first = tuple(name for name, _ in rule.attributes) if each else rule.groups[0]
+    first = rule.groups[0]
+    if isinstance(rule, Rule) and rule.mixes:
+        first = tuple(name for name, _ in rule.attributes)
     outer, inner = first if rule.stratified and isinstance(first, tuple) else (None, first)
     plain = Columns("score", _numbered("group", inner), _numbered("stratum", outer) if rule.stratified else None)
     known = rule.columns

@@ -154,13 +154,10 @@ class Nodes(ABC):
 
     Attributes
     ----------
-    widths : tuple of int
-        Numbers of columns of the scores and of the probabilities; empty if they have one value per row.
     decided : str
         Type of the decisions.
     """
 
-    widths: tuple[int, ...] = ()
     decided = "INT8"
 
     def __init__(
@@ -239,6 +236,11 @@ class Nodes(ABC):
     def whole(self, *values: int) -> str:
         """Add a constant list of integers and return its name."""
         return self.constant(np.array(values, dtype=np.int64))
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Numbers of columns of the scores and of the probabilities; empty if they have one value per row."""
+        return ()
 
     @abstractmethod
     def described(self, score: str) -> dict[str, Any]:

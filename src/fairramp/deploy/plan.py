@@ -138,8 +138,9 @@ def codes_of(rule: Rule | ClassRule, groups: Any, strata: Any = None) -> Array:
     array([1, 0, 2, 2])
     """
     found = rule.encode(groups, strata)
-    mixes = isinstance(rule, Rule) and rule.mixes
-    each = Mixture.of(rule).values if mixes else [rule.groups]
+    mixes, each = False, [list(rule.groups)]
+    if isinstance(rule, Rule) and rule.mixes:
+        mixes, each = True, Mixture.of(rule).values
     places = [{label_key(label): place for place, label in enumerate(known)} for known in each]
     rows = [label_parts(label) if mixes else (label,) for label in found.labels]
     if any(len(row) != len(places) for row in rows):

@@ -29,6 +29,7 @@ from fairramp.data.files import write_bytes
 from fairramp.data.probable import SUM_TOLERANCE
 from fairramp.deploy.plan import Mixture, Plan, codes_of
 from fairramp.errors import InputError, installing
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 try:
@@ -40,6 +41,46 @@ except ImportError:
 
 #: Names of the extra files in a saved program.
 _RULE, _ABOUT = "fairramp.rule.json", "fairramp.json"
+#: What modules take for groups, and for draws.
+CODES, SHARES = "groups: int64 codes", "groups: float64 probabilities, one column per group"
+DRAWS = "u: float64, from fairramp.draws"
+
+
+def bits_of(numbers: Floats) -> Tensor:
+    """The bits of doubles, as integers."""
+    return torch.from_numpy(np.ascontiguousarray(numbers).view(np.int64))
+
+
+def known_codes(groups: Tensor, n_groups: int) -> Tensor:
+    """The codes of groups, with the number of groups for all others."""
+    if groups.is_floating_point() or groups.is_complex():
+        raise ValueError("groups must be integers, as returned by codes")
+    groups = groups.to(torch.int64)
+    known = (groups >= 0) & (groups < n_groups)
+    return torch.where(known, groups, torch.full_like(groups, n_groups))
+
+
+def checked_shares(groups: Tensor, n_rows: int, n_groups: int) -> Tensor:
+    """Group probabilities in double precision, if their shape and type are as required."""
+    if groups.dim() != 2 or groups.size(0) != n_rows:
+        raise ValueError("groups must have one row per score")
+    if groups.size(1) != n_groups:
+        raise ValueError("groups must have one column per group of the rule")
+    if not groups.is_floating_point():
+        raise ValueError("groups must be probabilities")
+    return groups.to(torch.float64)
+
+
+def sums_to_one(share: Tensor, tolerance: float) -> Tensor:
+    """Which rows are probabilities that sum to 1."""
+    likely = ((share >= 0.0) & (share <= 1.0 + tolerance)).all(dim=1)
+    return likely & (torch.abs(share.sum(dim=1) - 1.0) <= tolerance)
+
+
+def shares_of(rule: Rule | ClassRule, groups: Any, strata: Any) -> Tensor:
+    """The probabilities of `GroupProbabilities`, in the order of the rule's groups."""
+    rule.check_strata(strata)
+    return torch.from_numpy(np.ascontiguousarray(rule.probable(groups).values.T))
 
 
 class Ramps(torch.nn.Module):
@@ -61,15 +102,24 @@ class Ramps(torch.nn.Module):
         self.scale = rule.scale
         self.higher_is_better = rule.higher_is_better
         self.slopes, self.steps, self.on_scores = plan.slopes, plan.steps, plan.on_scores
-        self.register_buffer("bits", _bits(plan.numbers))
+        self.register_buffer("bits", bits_of(plan.numbers))
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
         """Code group labels of any kind that `Rule.probabilities` accepts."""
         return torch.from_numpy(codes_of(self.rule, groups, strata))
 
+    def inputs(self) -> dict[str, Tensor]:
+        """What the module takes, each with an example of two rows."""
+        described, example = self.example()
+        return {"scores: float64, one per row": torch.zeros(2, dtype=torch.float64), described: example}
+
     def example(self) -> tuple[str, Tensor]:
         """What the module takes for groups, and an example of two rows."""
-        return "groups: int64 codes", torch.zeros(2, dtype=torch.int64)
+        return CODES, torch.zeros(2, dtype=torch.int64)
+
+    def about(self) -> dict[str, Any]:
+        """What to know about the scores."""
+        return {"scale": self.rule.scale, "higher_is_better": self.rule.higher_is_better}
 
     def chances(self, scores: Tensor, code: Tensor, shift: Tensor) -> Tensor:
         """Probabilities of rows with these numbers, on ramps whose foot is shifted."""
@@ -117,12 +167,9 @@ class RampModule(Ramps):
         """Return probabilities of a positive decision in double precision, NaN for rejected rows."""
         if scores.shape != groups.shape:
             raise ValueError("scores and groups must have the same shape")
-        if groups.is_floating_point() or groups.is_complex():
-            raise ValueError("groups must be integers, as returned by codes")
-        groups = groups.to(torch.int64)
-        known = (groups >= 0) & (groups < self.n_groups)
-        code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
-        return self.chances(scores, code, torch.zeros_like(scores, dtype=torch.float64))
+        return self.chances(
+            scores, known_codes(groups, self.n_groups), torch.zeros_like(scores, dtype=torch.float64)
+        )
 
 
 class EachModule(Ramps):
@@ -145,7 +192,7 @@ class EachModule(Ramps):
         self.n_attributes = len(shifts)
         self.register_buffer("sizes", torch.from_numpy(sizes))
         self.register_buffer("starts", torch.from_numpy(np.cumsum(sizes) - sizes))
-        self.register_buffer("shift_bits", _bits(np.concatenate(shifts)))
+        self.register_buffer("shift_bits", bits_of(np.concatenate(shifts)))
 
     def example(self) -> tuple[str, Tensor]:
         """What the module takes for groups, and an example of two rows."""
@@ -183,39 +230,28 @@ class MixingModule(Ramps):
         super().__init__(rule)
         (shifts,) = Mixture.of(rule).shifts
         self.n_groups, self.tolerance = len(shifts), SUM_TOLERANCE
-        self.register_buffer("shift_bits", _bits(np.array(shifts)))
+        self.register_buffer("shift_bits", bits_of(np.array(shifts)))
 
     def example(self) -> tuple[str, Tensor]:
         """What the module takes for groups, and an example of two rows."""
-        shares = torch.full((2, self.n_groups), 1.0 / self.n_groups, dtype=torch.float64)
-        return "groups: float64 probabilities, one column per group", shares
+        return SHARES, torch.full((2, self.n_groups), 1.0 / self.n_groups, dtype=torch.float64)
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
         """The probabilities of `GroupProbabilities`, in the order of the rule's groups."""
-        self.rule.check_strata(strata)
-        return torch.from_numpy(np.ascontiguousarray(self.rule.probable(groups).values.T))
+        return shares_of(self.rule, groups, strata)
 
     def forward(self, scores: Tensor, groups: Tensor) -> Tensor:
         """Return probabilities of a positive decision in double precision, NaN for rejected rows."""
-        if groups.dim() != 2 or scores.dim() != 1 or groups.size(0) != scores.size(0):
-            raise ValueError("groups must have one row per score")
-        if groups.size(1) != self.n_groups:
-            raise ValueError("groups must have one column per group of the rule")
-        if not groups.is_floating_point():
-            raise ValueError("groups must be probabilities")
-        share = groups.to(torch.float64)
-        likely = ((share >= 0.0) & (share <= 1.0 + self.tolerance)).all(dim=1)
-        whole = torch.abs(share.sum(dim=1) - 1.0) <= self.tolerance
+        if scores.dim() != 1:
+            raise ValueError("scores must have one number per row")
+        share = checked_shares(groups, scores.size(0), self.n_groups)
         shift = (share * torch.view_copy(self.shift_bits, dtype=torch.float64)).sum(dim=1)
-        return self.chances(scores, torch.logical_not(likely & whole).to(torch.int64), shift)
+        sound = sums_to_one(share, self.tolerance)
+        return self.chances(scores, torch.logical_not(sound).to(torch.int64), shift)
 
 
 #: The module of a rule, by its membership.
 _MODULES = {"known": RampModule, "each": EachModule, "probabilities": MixingModule}
-
-
-def _bits(numbers: Floats) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(numbers).view(np.int64))
 
 
 class DecidingModule(torch.nn.Module):
@@ -234,6 +270,14 @@ class DecidingModule(torch.nn.Module):
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
         """Code group labels; see the `codes` of the module without decisions."""
         return self.ramps.codes(groups, strata)
+
+    def inputs(self) -> dict[str, Tensor]:
+        """What the module takes, each with an example of two rows."""
+        return self.ramps.inputs() | {DRAWS: torch.zeros(2, dtype=torch.float64)}
+
+    def about(self) -> dict[str, Any]:
+        """What to know about the scores."""
+        return self.ramps.about()
 
     def forward(self, scores: Tensor, groups: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
         """Return probabilities, and decisions in int8: 1, 0, or −1 for undecided rows.
@@ -275,7 +319,7 @@ def to_torch(rule: Rule, *, decisions: bool = False) -> Ramps | DecidingModule:
     return module
 
 
-def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -> None:
+def save(rule: Rule | ClassRule, path: str | os.PathLike[str], *, decisions: bool = False) -> None:
     """Save a rule as a `torch.export` program, a .pt2 file that runs without fairramp.
 
     The file also contains fairramp.json, which identifies the rule and describes the inputs, and
@@ -283,22 +327,17 @@ def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -
     """
     if not os.fspath(path).lower().endswith(".pt2"):
         raise InputError("must end in .pt2", argument="path", got=os.fspath(path))
-    described, example = _MODULES[rule.membership](rule).example()
-    inputs = {
-        "scores: float64, one per row": torch.zeros(2, dtype=torch.float64),
-        described: example,
-        **({"u: float64, from fairramp.draws": torch.zeros(2, dtype=torch.float64)} if decisions else {}),
-    }
+    module = rule.to_torch(decisions=decisions)
+    inputs = module.inputs()
     program = torch.export.export(
-        to_torch(rule, decisions=decisions),
+        module,
         tuple(inputs.values()),
         dynamic_shapes=({0: torch.export.Dim("rows")},) * len(inputs),
     )
     about = {
         "rule": rule.fingerprint,
         "version": __version__,
-        "scale": rule.scale,
-        "higher_is_better": rule.higher_is_better,
+        **module.about(),
         "inputs": list(inputs),
         "undecided": "probability NaN, decision -1",
     }

@@ -8,6 +8,8 @@
  "record": null or the fields of `ClassRecord`,
  "membership": "probabilities", for a rule by group probabilities; otherwise omitted,
  "sha256": "…"}
+
+`scripts/make_rule_schema.py` makes the JSON Schema of all rules from these types.
 """
 
 from collections.abc import Callable
@@ -56,7 +58,7 @@ class ClassRuleFile(Document, frozen=True, tag=CLASS_FORMAT):
     }
     refused = RuleFormatError
 
-    classes: Annotated[tuple[bool | int | str, ...], Meta(extra_json_schema={"minItems": 2})]
+    classes: Annotated[tuple[bool | int | str, ...], Meta(extra_json_schema={"minItems": 2, "uniqueItems": True})]
     groups: Annotated[tuple[OffsetsEntry, ...], Meta(extra_json_schema={"minItems": 1})]
     ramp_width: Width
     max_gap: Share

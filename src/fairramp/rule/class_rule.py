@@ -139,6 +139,7 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
         if self.mixes:
             yield not self.stratified, "A rule by group probabilities does not support strata"
             yield self.unseen_group == "error", "A rule by group probabilities has no unseen group"
+        yield from self._record_conditions()
         if record is not None:
             yield (
                 len(record.rows) == n_groups and len(record.after[0]) == len(self.classes),
@@ -162,6 +163,16 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
         """The classes sorted by label, as indices: the order of their cumulative chances in a draw."""
         keys = [label_key(label) for label in self.classes]
         return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+
+    @property
+    def common_offsets(self) -> tuple[Floats, Floats]:
+        """The offset of each class that all groups share, otherwise 0, and what remains, of shape (K, C).
+
+        Exports mix only what remains, so that a common offset is exact even if group probabilities are rounded.
+        """
+        offsets = np.array(self.offsets)
+        common: Floats = np.where((offsets == offsets[0]).all(axis=0), offsets[0], 0.0)
+        return common, offsets - common
 
     # Deciding ---------------------------------------------------------------------------------
 

@@ -1,12 +1,16 @@
 """Methods of rules for several classes that use the layers above, imported when a method is called."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from fairramp.errors import InputError, UnsupportedError
+from fairramp.errors import FairrampError, InputError, UnsupportedError
 from fairramp.rule.verbs import Drawn
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from fairramp.deploy.class_torch import ClassDecidingModule, Offsets
     from fairramp.measure.certificate import Certificate
     from fairramp.measure.drift import Check
 
@@ -81,6 +85,46 @@ class ClassVerbs(Drawn):
         fairramp.errors.UnsupportedError: SQL does not support several classes; apply in DuckDB, or export ONNX.
         """
         raise UnsupportedError("SQL does not support several classes", remedy="apply in DuckDB, or export ONNX")
+
+    def to_onnx(self: Any, path: str | os.PathLike[str] | None = None, **options: Any) -> "ModelProto":
+        """Make an ONNX model that takes scores and groups; see `fairramp.deploy.onnx.to_onnx` for the options.
+
+        Scores and probabilities have one column per class, in the order of `classes`, and a decision is the
+        position of a class. `fairramp.deploy.onnx.append_to` appends the rule to a classifier's own model.
+        Requires the extra `export`.
+
+        Examples
+        --------
+        >>> from fairramp import ClassRule
+        >>> rule = ClassRule(("A", "B"), ("low", "mid", "high"), ((0.0, 0.0, 0.0), (0.05, 0.05, -0.1)), 0.1)
+        >>> model = rule.to_onnx(decisions=True)
+        >>> [tensor.name for tensor in model.graph.input], [tensor.name for tensor in model.graph.output]
+        (['score', 'group', 'u'], ['probability', 'decision'])
+        """
+        from fairramp.deploy.onnx import to_onnx
+
+        return to_onnx(self, path, **options)
+
+    def to_torch(self: Any, *, decisions: bool = False) -> "Offsets | ClassDecidingModule":
+        """Make a torch module that takes scores and group codes; see `fairramp.deploy.class_torch.to_torch`.
+
+        Requires the extra `torch`.
+
+        Examples
+        --------
+        >>> import torch  # doctest: +SKIP
+        >>> from fairramp import ClassRule
+        >>> rule = ClassRule(("A", "B"), ("low", "mid", "high"), ((0.0, 0.0, 0.0), (0.05, 0.05, -0.1)), 0.1)
+        >>> module = rule.to_torch()  # doctest: +SKIP
+        >>> module(torch.tensor([[0.2, 0.45, 0.35]] * 2).double(), module.codes(["A", "B"]))  # doctest: +SKIP
+        tensor([[0.0000, 1.0000, 0.0000],
+                [0.0000, 0.2500, 0.7500]], dtype=torch.float64)
+        """
+        try:
+            from fairramp.deploy.class_torch import to_torch
+        except ImportError as error:
+            raise FairrampError("{why}", why=error) from None
+        return to_torch(self, decisions=decisions)
 
     def certificate(
         self: Any,

@@ -17,9 +17,10 @@ from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, total
 from fairramp.data.classes import ClassSample
+from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
-from fairramp.data.sample import Sample
-from fairramp.errors import InputError, warn
+from fairramp.data.sample import Sample, encode_cells
+from fairramp.errors import InputError, UnsupportedError, warn
 
 #: Rows with true groups and what a rule decides by.
 _Rows = TypeVar("_Rows", Sample, ClassSample)
@@ -44,6 +45,9 @@ class Deciding:
                 "The groups of a rule with strata must be pairs (stratum, group)",
             )
             yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
+
+    def _record_conditions(self: Any) -> Iterator[tuple[bool, str]]:
+        """Conditions on its record, once its groups are known to be sound."""
         if self.record is not None:
             parts = None if self.parts is None else tuple(self.parts.tolist())
             yield self.record.strata == parts, "The strata of a rule's record must match those of its groups"
@@ -86,6 +90,13 @@ class Deciding:
             )
         warn("{n:,} rows without a true group are left out", n=int(left_out.sum()))
         return sample.take(~left_out)
+
+    def encode(self: Any, groups: Any, strata: Any = None) -> Codes:
+        """Encode the groups of new rows; strata are required if and only if the rule has them."""
+        self.check_strata(strata)
+        if self.membership == "probabilities":
+            raise UnsupportedError("A rule by group probabilities has no groups to encode")
+        return encode_cells(groups, strata, self.columns)[1]
 
     def check_strata(self: Any, strata: Any) -> None:
         """Raise if strata are given but the rule has none, or missing but required.

@@ -35,8 +35,8 @@ from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
-from fairramp.data.sample import Sample, encode_cells
-from fairramp.errors import InputError, UnsupportedError
+from fairramp.data.sample import Sample
+from fairramp.errors import InputError
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, RuleFile
 from fairramp.rule.mixing import Mixing
@@ -181,6 +181,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
             (self.pooled is None) == (self.unseen_group != "pooled"),
             "A rule must have a pooled ramp if and only if {unseen_group} is 'pooled'",
         )
+        yield from self._record_conditions()
         if record is not None:
             yield len(record.rows) == len(self.groups), "The record of a rule must have one entry per group"
             yield (
@@ -248,13 +249,6 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
         return not any(ramp.width for ramp in self.ramps)
 
     # Deciding ---------------------------------------------------------------------------------
-
-    def encode(self, groups: Any, strata: Any = None) -> Codes:
-        """Encode the groups of new rows; strata are required if and only if the rule has them."""
-        self.check_strata(strata)
-        if self.membership == "probabilities":
-            raise UnsupportedError("A rule by group probabilities has no groups to encode")
-        return encode_cells(groups, strata, self.columns)[1]
 
     def knows(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which labels the rule was fitted on; raises if no row has one of them."""

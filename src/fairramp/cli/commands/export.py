@@ -119,8 +119,8 @@ def export(
         "strata": strata or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    known = naming.load_rule(rule)
-    exports.check(to, output, rule, given)
+    known = naming.load_any_rule(rule)
+    exports.check(known, to, output, rule, given)
     notes = exports.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
     screen.say(
