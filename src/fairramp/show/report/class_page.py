@@ -11,7 +11,7 @@ from fairramp.show.report.charts import called, specified
 from fairramp.show.report.class_content import ClassContent
 from fairramp.show.report.class_tables import class_tables
 from fairramp.show.report.page import MOST_ROWS, assembled, csv_link, facts, larger, largest_only, origin
-from fairramp.show.report.say import cost_texts, led, rates_label, spelled_out, verdict_texts, with_limits
+from fairramp.show.report.say import cost_texts, rates_label, spelled_out, verdict_texts, with_limits
 from fairramp.show.report.tables import Number
 from fairramp.show.words import full, largest, marked, people
 
@@ -101,7 +101,7 @@ def _rates(content: ClassContent, c: int) -> Any:
         people=[f"{content.sizes[i]:,}" for i in seats],
         changes=Changes(
             *([[people(amounts[c][i]) for i in seats]] for amounts in (changes.gain, changes.lose)),
-            words=("more", "fewer"),
+            words=("now in", "now out"),
         ),
         highest=max(rate for rate in (*content.before.rate, *content.after.rate) if rate == rate),
     )
@@ -110,11 +110,11 @@ def _rates(content: ClassContent, c: int) -> Any:
 def _say(content: ClassContent) -> dict[str, Number]:
     """All texts."""
     judgment, guarantee, before, after = content.judgment, content.guarantee, content.before, content.after
-    judged = [i for i, group in enumerate(content.groups) if not group.small] or [*range(len(content.groups))]
     texts = {**verdict_texts(judgment, guarantee), "harm": "", "lead": _lead(content)}
     for c, (was, now) in enumerate(zip(before.rates.values(), after.rates.values(), strict=True)):
         name = marked(content.classes[c])
-        texts[f"lead_class-{c}"] = f"{name}: {led(content, judged, was.rate, now.rate)}"
+        gap = f": gap {points(now.gap)}, was {points(was.gap)}" if len(content.groups) > 1 else ""
+        texts[f"lead_class-{c}"] = f"{name}{gap}"
         texts[f"label_class-{c}"] = rates_label(content, f"rates of class {name}", now.rate)
     said = {name: (text, "") for name, text in texts.items()}
     said["guarantee"] = (guarantee.sentence, full(guarantee.estimated))

@@ -209,7 +209,7 @@ def _confusion(content: ClassContent) -> ClassTable:
         "The share of the people with each label who get each class, before → after.",
         {
             ("group", content.group_name): [group.name for group in content.groups for _ in range(n_classes)],
-            ("true_class", "label"): list(content.classes) * n_groups,
+            ("true_class", "true class"): list(content.classes) * n_groups,
         },
         [group for group in range(n_groups) for _ in range(n_classes)],
         [

@@ -1,6 +1,6 @@
 """Every text of the page that depends on the slider, with rounded numbers and with all digits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import nan
 
@@ -81,20 +81,15 @@ def _lead(content: Content, o: Outcome, event: Event) -> str:
     if content.settings["membership"] == "each" and content.parts is not None:
         each = [[i for i in judged if content.parts[i] == part] for part in sorted(set(content.parts))]
         judged = max(filter(None, each), key=lambda seats: largest_gap([before[i] for i in seats]))
-    text = led(content, judged, before, after)
-    text = text if event is SELECTION else f"{event.rate}s: {text}"
-    return text[:1].upper() + text[1:]
-
-
-def led(content: PageContent, judged: list[int], before: Sequence[float], after: Sequence[float]) -> str:
-    """The rates of two groups, or of those with the lowest and the highest rate before, before and after."""
     ordered = sorted(judged, key=before.__getitem__)
     chosen = ordered if len(ordered) <= 2 else [ordered[0], ordered[-1]]
     if len(judged) == 2:
         chosen = judged
     names = [isolated(content.groups[i].name) for i in chosen]
     said = [f"{name} {percent(before[i])} → {percent(after[i])}" for name, i in zip(names, chosen, strict=True)]
-    return ", ".join(said) if len(judged) <= 2 else f"lowest before: {said[0]}; highest before: {said[1]}"
+    text = ", ".join(said) if len(judged) <= 2 else f"lowest before: {said[0]}; highest before: {said[1]}"
+    text = text if event is SELECTION else f"{event.rate}s: {text}"
+    return text[:1].upper() + text[1:]
 
 
 def _harm(content: Content, o: Outcome) -> str:
