@@ -665,8 +665,8 @@ def test_ticks_have_no_exponents(rate):
     two = [rate, rate / 3]
     groups = Groups(["a", "b"])
     changes = Changes([["1", ""]], [["", "2"]])
-    for whole in (False, True):
-        more = {"people": ["5", "6"], "changes": changes, "band": [two[::-1]], "whole": whole}
+    for highest in (None, 1.0):
+        more = {"people": ["5", "6"], "changes": changes, "band": [two[::-1]], "highest": highest}
         chart = dumbbell_chart(groups, Dots([two]), Dots([two[::-1]]), **more)
         spec = finished(chart).to_dict()
         assert {form for form, _ in formats(spec)} == {"~%"}

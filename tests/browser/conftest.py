@@ -5,6 +5,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from opened_page import Opened
 
 FLAGS = [
     "--no-sandbox",
@@ -40,3 +41,45 @@ def axe():
         source = packed.extractfile("package/axe.min.js")
         assert source is not None
         return source.read().decode("utf-8")
+
+
+@pytest.fixture(scope="module")
+def open_page(browser, tmp_path_factory):
+    """Opens a report offline."""
+    folder, contexts = tmp_path_factory.mktemp("reports"), []
+
+    def open_(report, width=1200, script=True):
+        path = folder / f"report-{len(contexts)}.html"
+        report.save(path)
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, offline=True, java_script_enabled=script
+        )
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = Opened(context.new_page(), report)
+        page.page.goto(path.as_uri())
+        if script:
+            page.page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def opened(open_page):
+    """Opens a report offline, for one test."""
+    pages = []
+
+    def open_(*args, **kwargs):
+        pages.append(open_page(*args, **kwargs))
+        return pages[-1]
+
+    yield open_
+    try:
+        for page in pages:
+            page.assert_clean()
+    finally:
+        for page in pages:
+            page.page.context.close()

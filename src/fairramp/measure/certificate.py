@@ -265,7 +265,7 @@ class Certificate(Drawn):
             return [f"Limits that hold together: {' and '.join(f'{x} for {e.rates}' for e, x in known)}."]
         if self.estimated >= 1:
             return []
-        return [f"Estimated limit of each class alone: {', '.join(f'{e.short} {x}' for e, x in known)}."]
+        return [f"Estimated limit of each class alone: {', '.join(f'{x} ({e.short})' for e, x in known)}."]
 
     def to_dict(self) -> dict[str, Any]:
         """All results as plain values, ready for JSON.

@@ -29,14 +29,22 @@ def certify_classes_on(
     sample = fresh_sample(rule, probabilities, groups, "A certificate", **more)
     if is_fitted_on(rule, sample):
         raise are_fit_rows("certify the rule on fresh rows")
+    return certify_class_sample(rule, confidence, sample)
+
+
+def certify_class_sample(rule: ClassRule, confidence: float, sample: ClassSample) -> Certificate:
+    """Bound the gap of every class from checked rows that the rule was not fitted on."""
     seen, event = mean_class_chances(rule, sample), class_event(rule.classes)
     return certified(rule, seen, event, confidence, plain=sample.weights is None)
 
 
 def is_fitted_on(rule: ClassRule, sample: ClassSample) -> bool:
     """Whether these are the rows that the rule was fitted on, as far as its record can tell."""
-    if rule.record is None:
-        return False
+    return rule.record is not None and class_fingerprint(rule, sample) == rule.record.fingerprint
+
+
+def class_fingerprint(rule: ClassRule, sample: ClassSample) -> str:
+    """The fingerprint of checked rows, as in the record of a fit."""
     rows = ClassRows.of(sample)
     own = rows.outcome(np.zeros((len(rule.classes), len(rows.groups))), 0.0)
-    return fingerprint_of(rows, rule.classes, own) == rule.record.fingerprint
+    return fingerprint_of(rows, rule.classes, own)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fairramp.deploy.class_torch import ClassDecidingModule, Offsets
     from fairramp.measure.certificate import Certificate
     from fairramp.measure.drift import Check
+    from fairramp.show.report import ClassContent, Report
 
 
 class ClassVerbs(Drawn):
@@ -223,3 +224,94 @@ class ClassVerbs(Drawn):
             confidence=confidence,
             group_probabilities=group_probabilities,
         )
+
+    def report(
+        self: Any,
+        probabilities: Any,
+        groups: Any,
+        labels: Any = None,
+        *,
+        strata: Any = None,
+        sample_weight: Any = None,
+        title: str | None = None,
+        decision: str | None = None,
+        owner: str | None = None,
+        source: str | None = None,
+        date: str | None = None,
+        review_date: str | None = None,
+        confidence: float = 0.95,
+        group_probabilities: Any = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> "Report[ClassContent]":
+        """Make a page that shows the effect of the rule on given rows, for those who must approve the rule.
+
+        The page is one HTML file that needs no network. It starts with the verdict: whether the rule meets its
+        limit on these rows, and whether it does for new people. Then come the rates of each class in every group,
+        before and after, and the offsets. Limits for new people need rows that the rule was not fitted on.
+
+        Parameters
+        ----------
+        probabilities, groups, strata
+            As in `probabilities`; groups are the true groups.
+        labels : labels of shape (n,), optional
+            True classes; adds accuracy and confusion.
+        sample_weight : numbers of shape (n,), optional
+            Row weights.
+        title : str, optional
+            Title of the page.
+        decision : str, optional
+            What is decided, such as "weekly hours".
+        owner : str, optional
+            Who is responsible for the rule.
+        source : str, optional
+            Name of the file with the rows.
+        date, review_date : str, optional
+            Date of the report, and the date by which the rule is to be reviewed, as text. There is no default, so
+            the same input gives the same page.
+        confidence : float, default 0.95
+            Confidence level of all intervals and of the certificate.
+        group_probabilities : GroupProbabilities, optional
+            What the rule decides by, if it uses group probabilities.
+        path : str or path, optional
+            Where to save the page.
+
+        Returns
+        -------
+        Report
+            With `content` (every number as plain data), `html`, `to_json()` and `save(path)`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> hours = fairramp.datasets.load_adult_hours()
+        >>> rule = fairramp.fit_class_rule(hours.probabilities, hours.sex, classes=hours.classes, max_gap=0.02)
+        >>> report = rule.report(hours.probabilities, hours.sex, hours.label)
+        >>> report.save("report.html")  # doctest: +SKIP
+        >>> round(report.content.before.gap, 3), round(report.content.after.gap, 3)
+        (0.229, 0.02)
+        >>> print(report.content.judgment.headline)
+        Meets the limit of 2.0 points on these rows; undecided for new people
+        """
+        from fairramp.show.report import Report, make_class_content
+
+        made = Report(
+            make_class_content(
+                self,
+                probabilities,
+                groups,
+                labels,
+                strata=strata,
+                sample_weight=sample_weight,
+                title=title,
+                decision=decision,
+                owner=owner,
+                source=source,
+                date=date,
+                review_date=review_date,
+                confidence=confidence,
+                group_probabilities=group_probabilities,
+            )
+        )
+        if path is not None:
+            made.save(path)
+        return made

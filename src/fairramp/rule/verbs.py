@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairramp.measure.monitor import Monitor
     from fairramp.rule.rule import Rule
     from fairramp.show.answers import Answer
-    from fairramp.show.report import Report
+    from fairramp.show.report import Content, Report
 
 
 def _name_of(column: Any) -> str | None:
@@ -370,7 +370,7 @@ class Verbs(Drawn):
         compare: "Rule | None" = None,
         compare_name: str | None = None,
         path: str | os.PathLike[str] | None = None,
-    ) -> "Report":
+    ) -> "Report[Content]":
         """Make a page that shows the effect of the rule on given rows, for those who must approve the rule.
 
         The page is one HTML file that needs no network. It starts with the verdict: whether the rule meets its

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fairramp.core.curve import Integers
-from fairramp.core.events import SELECTION, Event
+from fairramp.core.events import SELECTION, ClassEvent, Event
 from fairramp.core.labels import Label, show_label
 from fairramp.core.table import with_rows
 from fairramp.errors import FairrampError
@@ -31,6 +31,8 @@ _NARROW = {
     "odds": "Equal true and false positive rates are one narrow notion of fairness: selection rates may differ. "
     "To make both rates equal, the rule decides more people at random in groups where the scores predict the "
     "label better. Among them are people with high scores.",
+    "classes": "Equal rates of every class are one narrow notion of fairness. Others, such as equal error rates "
+    "or equal treatment of similar people, generally cannot hold at the same time.",
 }
 _LABELS = (
     "Labels, if given, record past outcomes and may carry past bias. Accuracy measured against them inherits it."
@@ -42,8 +44,7 @@ _ERROR_RATES = (
 _ALWAYS = (
     "The rule takes the scores as given. It cannot know whether they measure the right thing, or whether they "
     "measure it equally well in every group.",
-    "Some people near a threshold or on a wide ramp are decided at random; all rates shown here are expected "
-    "rates.",
+    "Some people {where} are decided at random; all rates shown here are expected rates.",
     "The rule does not cover groups that are not in the data, or subgroups of the groups shown.",
     "Using a protected attribute in a decision, even to equalize rates, is restricted or unlawful in some places "
     "and for some decisions. This page is not legal advice; seek legal advice before you deploy.",
@@ -54,14 +55,17 @@ _PROXY = (
     "The rule does not see a person's group, but the probability of each group. Rates by true group are similar "
     "only as far as these probabilities are calibrated. They are still information about the group."
 )
-#: Why there are no limits for new people, by whether these are the fit rows, if thresholds are mixed.
+#: Why there are no limits for new people, by whether these are the fit rows, if thresholds or offsets depend on
+#: all rows.
 FRESH_ONLY = {
-    True: "These are the rows the rule was fitted on, and each of its thresholds depends on all of them at once. "
+    True: "These are the rows the rule was fitted on, and each of its {parts} depends on all of them at once. "
     "Only a report on other rows can limit the gap for new people.",
     None: "It is not known whether the rule was fitted on these rows, and only other rows can limit its gap for "
     "new people.",
 }
 
+_ALONE = "There is one group on this page: nothing to compare."
+_FIT_ROWS = "These are the rows the rule was fitted on. On new people the gap is usually larger."
 #: For a rule that changes no decision.
 STANDS = "Nothing changes: the classifier's own decisions stand for everyone."
 #: With more groups, only the reported rule is certified: a certificate for 200 groups takes a second.
@@ -96,7 +100,9 @@ class Guarantee:
 
 def limits(event: Event, membership: str = "known") -> tuple[str, ...]:
     """Limitations of any report on rates of an event."""
-    first, *others = _ALWAYS
+    several = isinstance(event, ClassEvent)
+    where = "whose scores of two classes are close" if several else "near a threshold or on a wide ramp"
+    first, *others = (text.format(where=where) for text in _ALWAYS)
     if membership == "probabilities":
         others = [_PROXY, *others]
     return (_NARROW[event.name], first, _ERROR_RATES if event.needs_labels else _LABELS, *others)
@@ -161,6 +167,25 @@ def drift(found: Check, in_sample: bool | None) -> str | None:
     return None if no_question else found.sentence(_PAGE)
 
 
+def coverage(gone: int, others: int, absent: int, n_groups: int) -> list[str]:
+    """Rows left out because the rule does not know their group, and groups of the rule without rows."""
+    found = {
+        f"{gone:,} row{'s' if gone > 1 else ''} in {others:,} group{'s' if others > 1 else ''} that the rule "
+        f"was not fitted on {'are' if gone > 1 else 'is'} left out of this page.": gone > 0,
+        f"{absent:,} of the rule's {n_groups:,} groups {'has' if absent == 1 else 'have'} no rows here.": absent
+        > 0,
+    }
+    return [text for text, holds in found.items() if holds]
+
+
+def few_rows(pairs: Sequence[tuple[Label, int]], rows: str) -> str:
+    """That groups have few rows; `pairs` are their labels and rows."""
+    return (
+        f"Groups with fewer than {SMALL_GROUP} {rows}: {_with_rows(pairs)}. Their rates on new people can be far "
+        "from those shown here."
+    )
+
+
 def notes(rule: Rule, labels: Sequence[Label], before: Selection, in_sample: bool | None) -> list[str]:
     """Caveats about these rows."""
     record, event, alone = rule.record, rule.event, len(labels) == 1
@@ -170,17 +195,11 @@ def notes(rule: Rule, labels: Sequence[Label], before: Selection, in_sample: boo
         for part in event.simple
     }
     found = {
-        **{
-            f"Groups with fewer than {SMALL_GROUP} {part.rows}: {_with_rows(pairs)}. Their rates on new people "
-            "can be far from those shown here.": pairs
-            for part, pairs in small.items()
-        },
-        "There is one group on this page: nothing to compare.": alone,
+        **{few_rows(pairs, part.rows): pairs for part, pairs in small.items() if pairs},
+        _ALONE: alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
         "the limits above say how much.": in_sample and not alone and not rule.mixes,
-        "These are the rows the rule was fitted on. On new people the gap is usually larger.": in_sample
-        and not alone
-        and rule.mixes,
+        _FIT_ROWS: in_sample and not alone and rule.mixes,
         "It is not known whether these are the rows the rule was fitted on.": in_sample is None
         and record
         and not alone,
@@ -194,3 +213,13 @@ def notes(rule: Rule, labels: Sequence[Label], before: Selection, in_sample: boo
         and not rule.mixes,
     }
     return [text for text, holds in found.items() if holds]
+
+
+def class_notes(labels: Sequence[Label], rows: Sequence[int], in_sample: bool | None) -> list[str]:
+    """Caveats about the rows of a report on several classes."""
+    small = [pair for pair in zip(labels, rows, strict=True) if pair[1] < SMALL_GROUP]
+    alone = len(labels) == 1
+    return [
+        *([few_rows(small, "rows")] if small else []),
+        *([_ALONE] if alone else [_FIT_ROWS] if in_sample else []),
+    ]

@@ -55,6 +55,7 @@ class Changes:
 
     to_yes: Sequence[Sequence[str]]
     to_no: Sequence[Sequence[str]]
+    words: tuple[str, str] = ("now yes", "now no")  # after each number
 
 
 def dumbbell_chart(
@@ -66,7 +67,7 @@ def dumbbell_chart(
     people: Sequence[str] = (),
     changes: Changes | None = None,
     band: Rows | None = None,
-    whole: bool = False,
+    highest: float | None = None,
     words: tuple[str, str] = ("classifier alone", "with the rule"),
     decided: bool = True,
     title: Any = "",
@@ -74,10 +75,11 @@ def dumbbell_chart(
     """Rates of each group before and, if given, after.
 
     `people` are the groups' sizes as text, `band` the lowest and the highest rate after at each position, which
-    is shaded, `whole` asks for an axis from 0% to 100%, and `words` name both sets of decisions. The lines from
-    before to after are blue or brown if the rule `decided` that rates rise or fall, otherwise gray.
+    is shaded, `highest` is the highest rate that must fit on the axis, by default that of this chart, and `words`
+    name both sets of decisions. The lines from before to after are blue or brown if the rule `decided` that rates
+    rise or fall, otherwise gray.
     """
-    dumbbell = _Dumbbell(groups, rate, before, after, people, changes, band, whole=whole, decided=decided)
+    dumbbell = _Dumbbell(groups, rate, before, after, people, changes, band, highest, decided=decided)
     layers = [*dumbbell.band_layers(), *dumbbell.lines()]
     layers += dumbbell.dots("before", before, words[0])
     if after is not None:
@@ -101,7 +103,7 @@ class _Dumbbell:
     people: Sequence[str]
     changes: Changes | None
     band: Rows | None
-    whole: bool
+    highest: float | None
     decided: bool
 
     def tables(self) -> dict[str, Any]:
@@ -148,12 +150,13 @@ class _Dumbbell:
         shown = [self.before, *([self.after] if self.after else [])]
         values = [v for dots in shown for rows in (dots.rates, dots.upper) for row in rows for v in row]
         highest = max((v for v in values if v is not None and v == v), default=0.0)
+        highest = highest if self.highest is None else self.highest
         left = _NAMES + _PEOPLE * bool(self.people) + _LABEL
         right = _CHANGES * (self.changes is not None) + _LABEL
         return x_axis(
             field,
             self.rate,
-            (0, 1 if self.whole else min(max(1.04 * highest, 0.02), 1)),
+            (0, min(max(1.04 * highest, 0.02), 1)),
             "~%",
             labelFlush=False,
             orient="top" if len(self.groups) > MANY_ROWS else "bottom",
@@ -294,7 +297,8 @@ class _Dumbbell:
         if self.changes is None:
             return found
         both = f"{self._of('to_yes')} && {self._of('to_no')}"
-        for source, color, dy, word in (("to_yes", theme.yes, -7, "now yes"), ("to_no", theme.no, 7, "now no")):
+        ways = (("to_yes", theme.yes, -7), ("to_no", theme.no, 7))
+        for (source, color, dy), word in zip(ways, self.changes.words, strict=True):
             found.append(
                 line.transform_calculate(
                     number=self._of(source),

@@ -12,29 +12,37 @@ charts.py         the charts of the page
 say.py            its texts that depend on the slider
 texts.py          its fixed texts, by criterion
 page.py           the page, from templates, a style sheet and scripts
+class_content.py  every number of a report on several classes
+class_tables.py   its tables
+class_page.py     its texts and charts, for the same page
 """
 
 import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from fairramp.core.table import Table
 from fairramp.data.files import write_text
+from fairramp.show.report.class_content import ClassContent, make_class_content
+from fairramp.show.report.class_tables import csv_class_tables
 from fairramp.show.report.content import Content
 from fairramp.show.report.make import make_content
 from fairramp.show.report.tables import csv_tables
 
-__all__ = ["Content", "Report", "make_content"]
+__all__ = ["ClassContent", "Content", "Report", "make_class_content", "make_content"]
+
+_C = TypeVar("_C", Content, ClassContent)
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
-    """A report, as returned by `Rule.report`.
+class Report(Generic[_C]):
+    """A report, as returned by `Rule.report` and `ClassRule.report`.
 
     Attributes
     ----------
-    content : Content
+    content : Content or ClassContent
         Every number and sentence on the page.
 
     Examples
@@ -46,11 +54,15 @@ class Report:
     0.02
     """
 
-    content: Content
+    content: _C
 
     @cached_property
     def html(self) -> str:
         """The page as one self-contained HTML document."""
+        if isinstance(self.content, ClassContent):
+            from fairramp.show.report.class_page import render_classes
+
+            return render_classes(self.content)
         from fairramp.show.report.page import render
 
         return render(self.content)
@@ -64,7 +76,8 @@ class Report:
         """The tables of the page with all groups and all digits, by name: "rule", "people" and "limits".
 
         With labels there is also "errors", and with another rule "compared". They show the reported rule;
-        "limits" has one row for each position of the slider.
+        "limits" has one row for each position of the slider. For several classes, the tables are "rates", "gaps"
+        and "rule", and with labels "errors" and "confusion".
 
         Examples
         --------
@@ -74,6 +87,8 @@ class Report:
         >>> list(report.tables), report.tables["people"].to_csv().split(",")[0]
         (['rule', 'people', 'limits'], 'group')
         """
+        if isinstance(self.content, ClassContent):
+            return csv_class_tables(self.content)
         return csv_tables(self.content)
 
     def save_tables(self, folder: str | os.PathLike[str]) -> None:

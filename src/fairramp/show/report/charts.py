@@ -1,5 +1,6 @@
 """The charts of the page as Vega-Lite specifications."""
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from fairramp.show.charts.dumbbell import HEIGHTS, MOST_ROWS, WIDE, Changes, Dot
 from fairramp.show.charts.frontier import frontier_chart
 from fairramp.show.charts.pieces import MOST_DRAWN, STYLED, Groups, Rows, alt, finished
 from fairramp.show.charts.ramps import ramp_tables, ramps_chart
-from fairramp.show.report.content import Content, Outcome
+from fairramp.show.report.content import Content, Outcome, PageContent
 from fairramp.show.report.texts import is_ratio, other_events
 from fairramp.show.words import largest, people
 
@@ -36,11 +37,16 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     }
     if has_frontier(content):
         drawn["frontier"] = _frontier(content)
+    return specified(drawn, EVENTS)
+
+
+def specified(drawn: Mapping[str, alt.LayerChart], dumbbells: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Charts as specifications; rows of `dumbbells` are taller on a narrow page."""
     with alt.theme.enable("none"):  # the page must not depend on a notebook's theme
         found = {name: finished(chart, STYLED).to_dict() for name, chart in drawn.items()}
     for name, spec in found.items():
         spec.pop("$schema")  # Vega would warn if the page's copy of Vega-Lite is older than Altair's
-        if name in EVENTS:
+        if name in dumbbells:
             rows = spec["height"] / HEIGHTS[0]
             spec["usermeta"] = {"wide": WIDE, "heights": [rows * height for height in HEIGHTS]}
     return found
@@ -49,7 +55,7 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
 def _rates(content: Content, event: Event, *, first: bool) -> alt.LayerChart:
     """Rates before and after, those that are compared with the range of all groups."""
     seats, outcomes = _by_rate(content, largest(content.sizes, MOST_ROWS)), content.outcomes
-    groups = Groups([_called(content, i) for i in seats], STYLED, content.own)
+    groups = Groups([called(content, i) for i in seats], STYLED, content.own)
     rows = content.before.rates[event.name].rows
     compared = event in content.event.simple
 
@@ -78,7 +84,7 @@ def _rates(content: Content, event: Event, *, first: bool) -> alt.LayerChart:
         people=[f"{rows[i]:,}" for i in seats],
         changes=changes,
         band=band,
-        whole=event is not SELECTION,  # two such charts stand side by side
+        highest=None if event is SELECTION else 1.0,  # two such charts stand side by side
     )
 
 
@@ -93,7 +99,8 @@ def _by_rate(content: Content, seats: list[int]) -> list[int]:
     return sorted(seats, key=lambda i: (content.groups[i].small, rates[i]))
 
 
-def _called(content: Content, i: int) -> str:
+def called(content: PageContent, i: int) -> str:
+    """The name of a group in a chart."""
     group = content.groups[i]
     return f"{group.name} *" if group.small else group.name
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.words import plain
+from fairramp.errors import InputError
 from fairramp.measure.rates import GroupRates, Selection
 from fairramp.show.answers import AnswerForm
 from fairramp.show.report.compare import Compared
 from fairramp.show.report.verdicts import Judgment
 from fairramp.show.sentences import Guarantee
+from fairramp.show.words import plain_name
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,13 @@ class Group:
     small : bool
         Whether the rows that count toward a compared rate are too few for it to be reliable.
     histogram : tuple of float
-        Share of its weight in each of equally wide bins of the score range.
+        Share of its weight in each of equally wide bins of the score range; empty for several classes.
     """
 
     name: str
     rows: int
     small: bool
-    histogram: tuple[float, ...]
+    histogram: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,22 @@ class About:
     source: str | None = None
     date: str | None = None
     review_date: str | None = None
+
+
+def about_of(title: str | None, **said: str | None) -> About:
+    """What the caller says, checked, without control characters."""
+    for name, text in {"title": title, **said}.items():
+        if not isinstance(text, str | None):
+            raise InputError("must be a string", argument=name, got=text)
+    return About(**{name: plain_name(text).strip() or None if text else None for name, text in said.items()})
+
+
+def title_of(title: str | None, about: About, compared: str, group_name: str) -> str:
+    """The title as given, or what is compared."""
+    if title:
+        return plain_name(title)
+    text = f"{about.decision}: {compared} by {group_name}" if about.decision else f"{compared} by {group_name}"
+    return text[:1].upper() + text[1:]
 
 
 @dataclass(frozen=True)
@@ -158,8 +176,8 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Content:
-    """All numbers and sentences of a report.
+class PageContent:
+    """What reports of all rules contain.
 
     Attributes
     ----------
@@ -175,14 +193,61 @@ class Content:
         Whether the rows have weights, and labels.
     confidence : float
         Confidence level of all intervals.
-    score_range : pair of float
-        Ends of the histograms, in the units of the thresholds; for real scores, in positions.
-    cutoff : float
-        The classifier's own cutoff, in the units of the thresholds.
     settings : dict
         The rule's settings, with the ramp width in the units of the thresholds and the cutoff as a score.
     groups : tuple of Group
         In the rule's order.
+    notes, limits : tuple of str
+        Notes on these rows, and limitations of any such report.
+    data_fingerprint, fit_fingerprint, rule_fingerprint : str or None
+        Fingerprints of these rows, of the fit rows and of the rule.
+    in_sample : bool or None
+        Whether these appear to be the fit rows; None if unknown.
+    versions : dict
+        Versions of the software used.
+    """
+
+    title: str
+    about: About
+    group_name: str
+    rows: int
+    weighted: bool
+    labeled: bool
+    confidence: float
+    settings: dict[str, Any]
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...]
+    limits: tuple[str, ...]
+    data_fingerprint: str
+    fit_fingerprint: str | None
+    rule_fingerprint: str
+    in_sample: bool | None
+    versions: dict[str, str]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of rows of each group."""
+        return tuple(group.rows for group in self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values, ready for JSON."""
+        return plain(asdict(self))
+
+    def to_json(self) -> str:
+        """Return everything as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+@dataclass(frozen=True)
+class Content(PageContent):
+    """All numbers and sentences of the report of a rule for yes or no.
+
+    Attributes
+    ----------
+    score_range : pair of float
+        Ends of the histograms, in the units of the thresholds; for real scores, in positions.
+    cutoff : float
+        The classifier's own cutoff, in the units of the thresholds.
     before : Selection
         Compared rates, gap, ratio and errors of the classifier's own decisions, as in an audit.
     selected_before : GroupRates or None
@@ -202,14 +267,6 @@ class Content:
         no certificate.
     drift : str or None
         The same in words; None on the fit rows, where the check does not apply.
-    notes, limits : tuple of str
-        Notes on these rows, and limitations of any such report.
-    data_fingerprint, fit_fingerprint, rule_fingerprint : str or None
-        Fingerprints of these rows, of the fit rows and of the rule.
-    in_sample : bool or None
-        Whether these appear to be the fit rows; None if unknown.
-    versions : dict
-        Versions of the software used.
     answers : tuple of AnswerForm
         What the reported rule answers a person of each group, by score.
     compared : Compared or None
@@ -220,17 +277,8 @@ class Content:
         Index of each group's stratum or attribute; None if all groups are compared.
     """
 
-    title: str
-    about: About
-    group_name: str
-    rows: int
-    weighted: bool
-    labeled: bool
-    confidence: float
     score_range: tuple[float, float]
     cutoff: float
-    settings: dict[str, Any]
-    groups: tuple[Group, ...]
     before: Selection
     selected_before: GroupRates | None
     overall_rate_before: float
@@ -241,13 +289,6 @@ class Content:
     own: int
     is_kept: bool | None
     drift: str | None
-    notes: tuple[str, ...]
-    limits: tuple[str, ...]
-    data_fingerprint: str
-    fit_fingerprint: str | None
-    rule_fingerprint: str
-    in_sample: bool | None
-    versions: dict[str, str]
     answers: tuple[AnswerForm, ...]
     compared: Compared | None
     mixing: str = ""
@@ -267,16 +308,3 @@ class Content:
     def event(self) -> Event:
         """The event whose rates are compared."""
         return EVENT_OF[self.settings["criterion"]]
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of rows of each group."""
-        return tuple(group.rows for group in self.groups)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, ready for JSON."""
-        return plain(asdict(self))
-
-    def to_json(self) -> str:
-        """Return everything as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"

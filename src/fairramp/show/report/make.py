@@ -24,7 +24,7 @@ from fairramp.core.curve import Floats
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label, label_of, label_parts, show_label
 from fairramp.core.ramps import Ramp
-from fairramp.errors import FairrampWarning, InputError
+from fairramp.errors import FairrampWarning
 from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.audit import audit
 from fairramp.measure.certificate import Certificate, certify
@@ -34,7 +34,7 @@ from fairramp.rule.rule import Rule
 from fairramp.show import sentences
 from fairramp.show.answers import AnswerForm, answer_forms
 from fairramp.show.report.compare import check_comparable, compare_rules
-from fairramp.show.report.content import About, Content, Group, Outcome, People
+from fairramp.show.report.content import Content, Group, Outcome, People, about_of, title_of
 from fairramp.show.report.measured import KnownRows, Measured, widths
 from fairramp.show.report.slider import Sources, fit_command, slider_rules
 from fairramp.show.report.verdicts import Evidence, Limit, judge
@@ -68,11 +68,7 @@ def make_content(
 ) -> Content:
     """Compute the content of a report; see `Rule.report`. Names of columns and a label are for commands."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    said = {"decision": decision, "owner": owner, "source": source, "date": date, "review_date": review_date}
-    for name, text in {"title": title, **said}.items():
-        if not isinstance(text, str | None):
-            raise InputError("must be a string", argument=name, got=text)
-    about = About(**{name: plain_name(text).strip() or None if text else None for name, text in said.items()})
+    about = about_of(title, decision=decision, owner=owner, source=source, date=date, review_date=review_date)
     known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight, group_probabilities)
     check_comparable(rule, compare, compare_name, known)
     with warnings.catch_warnings():
@@ -109,7 +105,7 @@ def make_content(
             sample_weight=sample_weight,
         )
     elif rule.mixes:
-        own_limits = sentences.FRESH_ONLY[in_sample]
+        own_limits = sentences.FRESH_ONLY[in_sample].format(parts="thresholds")
     else:
         own_limits = refused or certify(rule, confidence)
     elsewhere = sentences.elsewhere(refused, len(known.groups))
@@ -150,7 +146,7 @@ def make_content(
         columns = tuple(name for name, _ in rule.attributes)
     group_name = plain_name(joined.join(columns))
     return Content(
-        title=plain_name(title) if title else _title(about, rule.event, group_name),
+        title=title_of(title, about, _compared(rule.event), group_name),
         about=about,
         group_name=group_name,
         rows=int(measured.sums.rows.sum()),
@@ -269,10 +265,9 @@ def _answers(rule: Rule, known: KnownRows) -> tuple[AnswerForm, ...]:
     return answer_forms(rule, cells)
 
 
-def _title(about: About, event: Event, group_name: str) -> str:
-    what = "selection rates" if event is SELECTION else "error rates" if event.parts else f"{event.rate}s"
-    text = f"{about.decision}: {what} by {group_name}" if about.decision else f"{what} by {group_name}"
-    return text[:1].upper() + text[1:]
+def _compared(event: Event) -> str:
+    """What is compared, in the title."""
+    return "selection rates" if event is SELECTION else "error rates" if event.parts else f"{event.rate}s"
 
 
 def _people(measured: Measured, chances: Floats) -> People:

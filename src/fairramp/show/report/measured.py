@@ -31,10 +31,19 @@ from fairramp.fit.settings import Settings
 from fairramp.measure.means import Sums
 from fairramp.measure.rates import GroupRates, Selection, selection
 from fairramp.rule.rule import Rule
+from fairramp.show.sentences import coverage
 from fairramp.show.words import isolated, plain_name
 
 #: Bins of a histogram; a power of two, so that each bin of a summary falls into one of them.
 PARTS = 64
+
+
+def share_interval(sums: Sums, chances: Floats, confidence: float) -> tuple[float, float]:
+    """Confidence limits of the mean a of chances c over all rows: a ± z √(Σ w² (c − a)²) / Σ w."""
+    mean = sums.overall(chances)
+    spread = np.sqrt(sums.squares @ (chances - mean) ** 2)
+    half = float(normal_quantile(confidence) * spread / sums.weights.sum())
+    return max(mean - half, 0.0), min(mean + half, 1.0)
 
 
 @dataclass(frozen=True)
@@ -94,17 +103,15 @@ class KnownRows:
         attributes = None
         if rule.membership == "each":
             attributes = Attributes.of(present, [name for name, _ in rule.attributes])
-        gone, others, n = int((~known[values]).sum()), int((occurring & ~known).sum()), len(rule.groups)
-        absent = n - (int((known & occurring).sum()) if attributes is None else len(attributes.values))
+        gone, others = int((~known[values]).sum()), int((occurring & ~known).sum())
+        present_groups = int((known & occurring).sum()) if attributes is None else len(attributes.values)
         lacking = {
             part: [(label, 1) for label, yes in zip(codes.labels, known & occurring & ~have, strict=True) if yes]
             for part, have in having.items()
         }
         named = partial(with_rows, form="{}", spelled=lambda label: isolated(plain_name(show_label(label))))
         notes = {
-            f"{gone:,} row{'s' if gone > 1 else ''} in {others:,} group{'s' if others > 1 else ''} that the rule "
-            f"was not fitted on {'are' if gone > 1 else 'is'} left out of this page.": gone > 0,
-            f"{absent:,} of the rule's {n:,} groups {'has' if absent == 1 else 'have'} no rows here.": absent > 0,
+            **dict.fromkeys(coverage(gone, others, len(rule.groups) - present_groups, len(rule.groups)), True),
             **{
                 f"Groups without {part.rows}, which are left out of this page: {named(pairs)}.": bool(pairs)
                 for part, pairs in lacking.items()
@@ -283,14 +290,10 @@ class Measured:
         return found, None if self.event is SELECTION else found.rates[SELECTION.name]
 
     def accuracy_interval(self, chances: Floats) -> tuple[float, float] | None:
-        """Confidence limits of the accuracy a: a ± z √(Σ w² (c − a)²) / Σ w."""
+        """Confidence limits of the accuracy; None without labels."""
         if self.labels is None:
             return None
-        right = np.where(self.labels == 1, chances, 1 - chances)
-        accuracy = self.sums.overall(right)
-        spread = np.sqrt(self.sums.squares @ (right - accuracy) ** 2)
-        half = float(normal_quantile(self.confidence) * spread / self.sums.weights.sum())
-        return max(accuracy - half, 0.0), min(accuracy + half, 1.0)
+        return share_interval(self.sums, np.where(self.labels == 1, chances, 1 - chances), self.confidence)
 
     def histograms(self, scale: Scale) -> Floats:
         """Share of each group's weight in each bin of the score range, from the lowest score."""

@@ -15,15 +15,16 @@ from typing import Any
 from urllib.parse import quote
 
 from fairramp.core.events import Event
+from fairramp.core.table import Table
 from fairramp.core.words import exact_points, percentage
 from fairramp.show.charts.dumbbell import MANY_ROWS
 from fairramp.show.charts.dumbbell import MOST_ROWS as MOST_DUMBBELLS
 from fairramp.show.charts.pieces import MOST_DRAWN, missing_extra
 from fairramp.show.report.charts import content_charts
 from fairramp.show.report.compare_page import compared_texts
-from fairramp.show.report.content import Content
+from fairramp.show.report.content import Content, PageContent
 from fairramp.show.report.say import COSTS, figures_before, limit_of, say
-from fairramp.show.report.tables import cell, csv_tables, decimals_of, page_tables, values
+from fairramp.show.report.tables import Number, cell, csv_tables, decimals_of, page_tables, values
 from fairramp.show.report.texts import (
     AIMS,
     about_label,
@@ -34,6 +35,7 @@ from fairramp.show.report.texts import (
     other_events,
     scores_caption,
 )
+from fairramp.show.report.verdicts import Judgment
 from fairramp.show.words import full, largest
 
 try:
@@ -51,8 +53,16 @@ _EACH = ", by each attribute on its own"
 _WHAT_IF = '@page { @top-center { content: "What-if: not for approval"; } }'
 
 
-def render(content: Content) -> str:
-    """The page as text."""
+def assembled(
+    template: str,
+    content: PageContent,
+    judgment: Judgment,
+    said: dict[str, Number],
+    tables: list[dict[str, Any]],
+    payload: dict[str, Any],
+    **more: Any,
+) -> str:
+    """A page as text: its template, filled; `payload` is for its script, and `more` for the template alone."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -64,6 +74,34 @@ def render(content: Content) -> str:
     # The fingerprint is hexadecimal, so it cannot end the text.
     footer = f'@page {{ @bottom-left {{ content: "Rule {content.rule_fingerprint}"; }} }}'
     style = f"{_text('page.css')}{footer}\n"
+    return environment.get_template(template).render(
+        c=content,
+        policy="; ".join(
+            (
+                "default-src 'none'",
+                f"script-src {_hash(bundle)} {_hash(script)}",
+                f"style-src {_hash(style)} {_hash(_WHAT_IF)}",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            )
+        ),
+        style=Markup(style),
+        what_if=Markup(_WHAT_IF),
+        script=Markup(script),
+        bundle=Markup(bundle),
+        payload=Markup(_json(payload)),
+        say=said,
+        verdict=judgment.worse,
+        tables=tables,
+        small=any(group.small for group in content.groups),
+        approval=_approval(content, judgment),
+        **more,
+    )
+
+
+def render(content: Content) -> str:
+    """The page as text."""
     seats, decimals, tables = largest(content.sizes, MOST_ROWS), decimals_of(content), page_tables(content)
     said = [say(content, outcome) for outcome in content.outcomes]
     cells = [
@@ -99,48 +137,24 @@ def render(content: Content) -> str:
         },
     }
     written = csv_tables(content)
-    return environment.get_template("page.html").render(
-        c=content,
-        policy="; ".join(
-            (
-                "default-src 'none'",
-                f"script-src {_hash(bundle)} {_hash(script)}",
-                f"style-src {_hash(style)} {_hash(_WHAT_IF)}",
-                "img-src data:",
-                "base-uri 'none'",
-                "form-action 'none'",
-            )
-        ),
-        style=Markup(style),
-        what_if=Markup(_WHAT_IF),
-        script=Markup(script),
-        bundle=Markup(bundle),
-        payload=Markup(_json(payload)),
-        say=said[content.own],
-        aim=f"{AIMS[content.event.name]}{_EACH if content.settings['membership'] == 'each' else ''}",
-        limit=limit_name(content),
-        own_limit=limit_of(content.chosen)[0],
-        requested=_requested(content),
-        facts=_facts(content),
-        compared=[_figure(content, event) for event in content.event.simple],
-        others=[_figure(content, event) for event in other_events(content)],
-        costs=COSTS,
-        many=len(content.groups) > MANY_ROWS,
-        figures=figures_before(content),
-        small=any(group.small for group in content.groups),
-        hidden_rates=_largest(content, MOST_DUMBBELLS),
-        scores=f"{scores_caption(content)} {_largest(content, MOST_DRAWN)}".rstrip(),
-        frontier=(frontier_heading(content), frontier_caption(content)) if "frontier" in charts else None,
-        tables=[
+    hidden = "" if len(seats) == len(content.groups) else larger(len(seats), len(content.groups))
+    return assembled(
+        "page.html",
+        content,
+        content.chosen.judgment,
+        said[content.own],
+        [
             {
                 "key": table.key,
                 "heading": table.heading,
                 "caption": table.caption,
+                "heads": [content.group_name],
                 "columns": [column.heading for column in table.columns],
-                "csv": _link(written[table.key].to_csv()),
+                "csv": csv_link(written[table.key]),
+                "hidden": hidden,
                 "rows": [
                     {
-                        "name": content.groups[k].name,
+                        "names": [content.groups[k].name],
                         "small": content.groups[k].small,
                         "cells": [
                             cell([part[i] for part in parts], column.form, decimals)
@@ -152,13 +166,25 @@ def render(content: Content) -> str:
             }
             for table in tables
         ],
+        payload,
+        aim=f"{AIMS[content.event.name]}{_EACH if content.settings['membership'] == 'each' else ''}",
+        limit=limit_name(content),
+        own_limit=limit_of(content.chosen)[0],
+        requested=_requested(content),
+        facts=facts(content, f"yes = {content.about.decision or 'selected'}"),
+        compared=[_figure(content, event) for event in content.event.simple],
+        others=[_figure(content, event) for event in other_events(content)],
+        costs=COSTS,
+        many=len(content.groups) > MANY_ROWS,
+        figures=figures_before(content),
+        hidden_rates=largest_only(content, MOST_DUMBBELLS),
+        scores=f"{scores_caption(content)} {largest_only(content, MOST_DRAWN)}".rstrip(),
+        frontier=(frontier_heading(content), frontier_caption(content)) if "frontier" in charts else None,
         answers=[form.group for form in answers],
         slides=len(content.outcomes) > 1,
         other=compared_texts(content, seats, decimals),
-        other_csv=_link(written["compared"].to_csv()) if content.compared else "",
-        limits_csv=_link(written["limits"].to_csv()),
-        hidden=len(seats) < len(content.groups),
-        approval=_approval(content),
+        other_csv=csv_link(written["compared"]) if content.compared else "",
+        limits_csv=csv_link(written["limits"]),
         origin=_origin(content),
     )
 
@@ -184,24 +210,29 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _link(text: str) -> str:
+def csv_link(table: Table) -> str:
     """An address that contains a CSV file; the mark at its start tells spreadsheets that it is UTF-8."""
-    return f"data:text/csv;charset=utf-8,{quote(chr(0xFEFF) + text)}"
+    return f"data:text/csv;charset=utf-8,{quote(chr(0xFEFF) + table.to_csv())}"
 
 
-def _largest(content: Content, most: int) -> str:
+def larger(shown: int, groups: int) -> str:
+    """Says that a table does not show all groups."""
+    return f" The table shows the {shown:,} largest of {groups:,} groups; the CSV file has all of them."
+
+
+def largest_only(content: PageContent, most: int) -> str:
     """Says that a chart shows not all groups; empty if it does."""
     n = len(content.groups)
     return f"The {most} largest of {n:,} groups; the tables show more." if n > most else ""
 
 
-def _facts(content: Content) -> list[str]:
-    """What was measured, in a few words each."""
+def facts(content: PageContent, decision: str | None) -> list[str]:
+    """What was decided and measured, in a few words each."""
     about, n = content.about, content.rows
     which = {True: "the rows the rule was fitted on", False: "not the rows the rule was fitted on"}
     rows = f"{n:,} {'person' if n == 1 else 'people'}"
     found = [
-        f"yes = {about.decision or 'selected'}",
+        decision,
         about.source,
         f"{rows}, {which[content.in_sample]}" if content.in_sample in which else rows,
         f"rule {content.rule_fingerprint[:8]}",
@@ -230,9 +261,9 @@ _LEVELS = {"known": "by stratum", "probabilities": "by stratum", "each": "by att
 _SAME = {True: "yes", False: "no", None: "not known"}
 
 
-def _approval(content: Content) -> list[tuple[str, str]]:
+def _approval(content: PageContent, judgment: Judgment) -> list[tuple[str, str]]:
     """What is approved."""
-    about, judgment = content.about, content.chosen.judgment
+    about = content.about
     return [
         ("Decision", about.decision or "not given"),
         ("Owner", about.owner or "not given"),
@@ -252,11 +283,8 @@ def _approval(content: Content) -> list[tuple[str, str]]:
 def _origin(content: Content) -> list[tuple[str, str]]:
     s, target = content.settings, content.settings["target_rate"]
     lower = "" if s["higher_is_better"] else ", lower scores are better"
-    return [
-        ("Rule (fingerprint)", content.rule_fingerprint),
-        ("These rows (fingerprint)", content.data_fingerprint),
-        ("Fit rows (fingerprint)", content.fit_fingerprint or "not recorded"),
-        ("Same rows as the fit", _SAME[content.in_sample]),
+    return origin(
+        content,
         *([("Requested gap in the population", _requested(content))] if s["asked"] else []),
         (
             "Criterion",
@@ -287,6 +315,18 @@ def _origin(content: Content) -> list[tuple[str, str]]:
             f"{' percent' if s['scale'] == 'percent' else ''}",
         ),
         ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}{lower}"),
+    )
+
+
+def origin(content: PageContent, *fit: tuple[str, str]) -> list[tuple[str, str]]:
+    """Where the numbers come from; `fit` are the settings of the fit."""
+    s = content.settings
+    return [
+        ("Rule (fingerprint)", content.rule_fingerprint),
+        ("These rows (fingerprint)", content.data_fingerprint),
+        ("Fit rows (fingerprint)", content.fit_fingerprint or "not recorded"),
+        ("Same rows as the fit", _SAME[content.in_sample]),
+        *fit,
         ("Groups not in the fit rows", s["unseen_group"]),
         ("Weighted rows", "yes" if content.weighted else "no"),
         ("Confidence level of intervals", full(content.confidence)),

@@ -7,10 +7,11 @@ from math import nan
 from fairramp.core.cells import largest_gap
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.words import exact_points, number, percent, points, with_interval
-from fairramp.show.report.content import Content, Outcome
+from fairramp.show.report.content import Content, Outcome, PageContent
 from fairramp.show.report.tables import Number
 from fairramp.show.report.texts import about_label, is_ratio, other_events
-from fairramp.show.report.verdicts import ratio_words
+from fairramp.show.report.verdicts import Judgment, ratio_words
+from fairramp.show.sentences import Guarantee
 from fairramp.show.words import full, isolated, people
 
 _two = partial(number, decimals=2)
@@ -23,29 +24,25 @@ COSTS = ("changed", "wrong", "selected", "drawn")
 def limit_of(o: Outcome) -> Number:
     """The limit at a position of the slider."""
     if o.min_ratio is None:
-        return _number(o.max_gap, exact_points)
-    return _number(o.min_ratio, ratio_words)
+        return spelled_out(o.max_gap, exact_points)
+    return spelled_out(o.min_ratio, ratio_words)
 
 
 def say(content: Content, o: Outcome) -> dict[str, Number]:
     """All texts at a position of the slider."""
-    judgment, drawn = o.judgment, "probability of selection" if content.mixing else "score distribution"
+    drawn = "probability of selection" if content.mixing else "score distribution"
     texts = {
         "where": "This is the reported rule."
         if o.is_own
         else "A what-if: a rule with the same settings, fitted to these rows with another limit.",
-        "headline": judgment.headline if o.is_own else f"What-if, not for approval. {judgment.headline}",
-        "on_rows": judgment.on_rows,
-        "on_people": judgment.on_people,
-        "small": judgment.small,
-        "advice": judgment.advice if o.is_own else "",
+        **verdict_texts(o.judgment, o.guarantee),
+        **({} if o.is_own else {"headline": f"What-if, not for approval. {o.judgment.headline}", "advice": ""}),
         "harm": _harm(content, o),
         "command": o.command,
-        "assumptions": o.guarantee.assumptions,
         "label_scores": f"Chart: {drawn} of each group. {_thresholds(o)}; see the tables below.",
     }
     for name, rates in o.after.rates.items():
-        texts[f"label_{name}"] = _rates_label(content, name, rates.rate)
+        texts[f"label_{name}"] = rates_label(content, f"{name.replace('_', ' ')} rates", rates.rate)
     for event in content.event.simple:
         texts[f"lead_{event.name}"] = _lead(content, o, event)
     for event in other_events(content):
@@ -56,7 +53,20 @@ def say(content: Content, o: Outcome) -> dict[str, Number]:
     return said | _figures(content, o) | _costs(content, o)
 
 
-def _number(value: float | None, spelled: Callable[[float], str]) -> Number:
+def verdict_texts(judgment: Judgment, guarantee: Guarantee) -> dict[str, str]:
+    """The verdicts, and the assumptions of the limits for new people."""
+    return {
+        "headline": judgment.headline,
+        "on_rows": judgment.on_rows,
+        "on_people": judgment.on_people,
+        "small": judgment.small,
+        "advice": judgment.advice,
+        "assumptions": guarantee.assumptions,
+    }
+
+
+def spelled_out(value: float | None, spelled: Callable[[float], str]) -> Number:
+    """A number as text, and with all its digits."""
     return "" if value is None else spelled(value), full(value)
 
 
@@ -99,9 +109,9 @@ def _thresholds(o: Outcome) -> str:
     return f"Thresholds from {number(min(known), 3)} to {number(max(known), 3)}" if known else "No thresholds"
 
 
-def _rates_label(content: Content, event: str, rates: tuple[float, ...]) -> str:
-    """The rates under the rule, for people who do not see the chart."""
-    names, rate = [isolated(group.name) for group in content.groups], event.replace("_", " ") + " rates"
+def rates_label(content: PageContent, rate: str, rates: tuple[float, ...]) -> str:
+    """The rates under the rule, for people who do not see the chart; `rate` is what they are called."""
+    names = [isolated(group.name) for group in content.groups]
     known = sorted((i for i in range(len(names)) if rates[i] == rates[i]), key=rates.__getitem__)
     if not known:
         return f"Chart: {rate} before and after."
@@ -117,33 +127,33 @@ def figures_before(content: Content) -> list[tuple[str, str, Number]]:
     before, simple = content.before, content.event.simple
     found = [
         *(
-            (f"gap_{event.name}", f"Gap between {event.rate}s", _number(before.rates[event.name].gap, points))
+            (f"gap_{event.name}", f"Gap between {event.rate}s", spelled_out(before.rates[event.name].gap, points))
             for event in simple
         ),
         *(
             (
                 f"ratio_{event.name}",
                 f"Ratio of {event.rate}s, lowest to highest",
-                _number(before.rates[event.name].ratio, _two),
+                spelled_out(before.rates[event.name].ratio, _two),
             )
             for event in simple
         ),
-        ("overall_rate", "Selected overall", _number(content.overall_rate_before, percent)),
+        ("overall_rate", "Selected overall", spelled_out(content.overall_rate_before, percent)),
     ]
     if content.labeled:
-        found.append(("accuracy", "Accuracy", _number(before.overall_accuracy, percent)))
+        found.append(("accuracy", "Accuracy", spelled_out(before.overall_accuracy, percent)))
     return found
 
 
 def _figures(content: Content, o: Outcome) -> dict[str, Number]:
     """The numbers about everybody after the rule, with their confidence intervals."""
-    said = {"overall_rate": _number(o.overall_rate, percent)}
+    said = {"overall_rate": spelled_out(o.overall_rate, percent)}
     for event in content.event.simple:
         rates = o.after.rates[event.name]
-        said[f"gap_{event.name}"] = _interval(rates.gap, rates.gap_interval, points)
-        said[f"ratio_{event.name}"] = _interval(rates.ratio, rates.ratio_interval, _two)
+        said[f"gap_{event.name}"] = with_limits(rates.gap, rates.gap_interval, points)
+        said[f"ratio_{event.name}"] = with_limits(rates.ratio, rates.ratio_interval, _two)
     if o.after.overall_accuracy is not None and o.accuracy_interval is not None:
-        said["accuracy"] = _interval(o.after.overall_accuracy, o.accuracy_interval, percent)
+        said["accuracy"] = with_limits(o.after.overall_accuracy, o.accuracy_interval, percent)
         apart, now, alone = "gap", points(o.after.gap), points(content.before.gap)
         if is_ratio(content):
             apart, now, alone = "ratio", _two(o.after.ratio), _two(content.before.ratio)
@@ -156,7 +166,8 @@ def _figures(content: Content, o: Outcome) -> dict[str, Number]:
     return said
 
 
-def _interval(value: float, limits: tuple[float, float], spelled: Callable[[float], str]) -> Number:
+def with_limits(value: float, limits: tuple[float, float], spelled: Callable[[float], str]) -> Number:
+    """A number with its confidence limits."""
     text = with_interval(*map(spelled, (value, *limits)))
     return text, " – ".join(map(full, (value, *limits)))
 
@@ -164,26 +175,40 @@ def _interval(value: float, limits: tuple[float, float], spelled: Callable[[floa
 def _costs(content: Content, o: Outcome) -> dict[str, Number]:
     """Costs in people: a number to begin with, and the rest of the sentence."""
     now, was = o.people, content.people_before
+    more = None if now.wrong is None or was.wrong is None else now.wrong - was.wrong
+    accuracies = (content.before.overall_accuracy, o.after.overall_accuracy)
+    selected = (
+        _difference(now.selected - was.selected),
+        f"selected: {percent(content.overall_rate_before)} → {percent(o.overall_rate)} of all people",
+        now.selected - was.selected,
+    )
+    return cost_texts((now.changed, o.changed), (now.drawn, o.drawn), more, accuracies, selected=selected)
+
+
+def cost_texts(
+    changed: tuple[float, float],
+    drawn: tuple[float, float],
+    more_wrong: float | None,
+    accuracies: tuple[float | None, float | None],
+    **more: tuple[str, str, float],
+) -> dict[str, Number]:
+    """Costs in people: a number to begin with, and the rest of the sentence.
+
+    `changed` and `drawn` are numbers of people and shares; `accuracies` are those before and after.
+    """
     said = {
-        "changed": (_people(now.changed), f"get a different answer ({percent(o.changed)})", now.changed),
-        "drawn": (_people(now.drawn), f"are decided at random ({percent(o.drawn)})", now.drawn),
-        "selected": (
-            _difference(now.selected - was.selected),
-            f"selected: {percent(content.overall_rate_before)} → {percent(o.overall_rate)} of all people",
-            now.selected - was.selected,
-        ),
+        "changed": (_people(changed[0]), f"get a different answer ({percent(changed[1])})", changed[0]),
+        "drawn": (_people(drawn[0]), f"are decided at random ({percent(drawn[1])})", drawn[0]),
+        "wrong": ("Errors unknown", "these rows have no labels", nan),
+        **more,
     }
-    if now.wrong is not None and was.wrong is not None:
-        accuracy = (
-            f"{percent(content.before.overall_accuracy or 0.0)} → {percent(o.after.overall_accuracy or 0.0)}"
-        )
+    if more_wrong is not None:
+        accuracy = " → ".join(percent(accuracy or 0.0) for accuracy in accuracies)
         said["wrong"] = (
-            _difference(now.wrong - was.wrong, "errors"),
+            _difference(more_wrong, "errors"),
             f"answers that disagree with the label; accuracy {accuracy}",
-            now.wrong - was.wrong,
+            more_wrong,
         )
-    else:
-        said["wrong"] = ("Errors unknown", "these rows have no labels", nan)
     return {
         **{f"{key}_number": (first, full(exact)) for key, (first, _, exact) in said.items()},
         **{f"{key}_rest": (rest, "") for key, (_, rest, _) in said.items()},

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fairramp.core.events import EVENTS, SELECTION, Event
 from fairramp.core.table import Table
-from fairramp.core.words import MISSING, fixed, number, percent, percentage, with_interval
+from fairramp.core.words import MISSING, fixed, number, percent, percentage, points, with_interval
 from fairramp.show.report.compare_page import compared_table
 from fairramp.show.report.content import Content, Outcome
 from fairramp.show.report.texts import abbreviations, has_constants, has_ramps, has_steps, reading
@@ -133,7 +133,7 @@ def _rates(event: Event, short: str) -> list[Column]:
 
 def values(content: Content, o: Outcome, column: Column, seats: Sequence[int]) -> list[list[Any]]:
     """The parts of each cell of a column; None for NaN."""
-    return [[_plain(part[k]) for k in seats] for part in _parts(content, o, column)]
+    return [[plain_value(part[k]) for k in seats] for part in _parts(content, o, column)]
 
 
 def _parts(content: Content, o: Outcome, column: Column) -> list[Sequence[Any]]:
@@ -147,7 +147,7 @@ def _found(start: Any, path: str) -> Any:
     return start
 
 
-def _plain(value: float | int) -> float | int | str | None:
+def plain_value(value: float | int) -> float | int | str | None:
     """A number for JSON, which has neither NaN nor infinity."""
     if not isinstance(value, float):
         return value
@@ -171,6 +171,10 @@ def cell(parts: Sequence[Any], form: str, decimals: int) -> Number:
         "score": score,
         "ends": lambda start, end: f"{score(start)} to {score(end)}",
         "people": lambda n, share: f"{people(n)} ({percent(share)})" if people(n) else "0",
+        "points": lambda gap, low, high: with_interval(
+            *(MISSING if v is None else points(v) for v in (gap, low, high))
+        ),
+        "change": lambda before, after: f"{percent(before)} → {percent(after)}",
     }
     known = [part for part in parts if part is not None]
     return forms[form](*parts), " – ".join(part if isinstance(part, str) else full(part) for part in known)

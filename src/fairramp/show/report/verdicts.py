@@ -18,7 +18,7 @@ import numpy as np
 from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import largest_gap
 from fairramp.core.curve import Booleans, Integers
-from fairramp.core.events import SELECTION, Event
+from fairramp.core.events import SELECTION, ClassEvent, Event
 from fairramp.core.labels import show_label
 from fairramp.core.words import (
     NOTHING,
@@ -32,8 +32,10 @@ from fairramp.core.words import (
 )
 from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, certify
+from fairramp.measure.class_audited import ClassSelection
 from fairramp.measure.rates import Selection
 from fairramp.measure.verdict import Verdict, verdict_on, verdict_on_ratio, worst
+from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 from fairramp.show.words import marked
 
@@ -127,8 +129,8 @@ class Evidence:
     """
 
     event: Event
-    before: Selection
-    after: Selection
+    before: Selection | ClassSelection
+    after: Selection | ClassSelection
     names: Sequence[str]
     sizes: Sequence[int]
     small: Booleans
@@ -141,7 +143,9 @@ class Evidence:
         """The groups that lead the headline: all but small ones, unless fewer than two remain."""
         return ~self.small if (~self.small).sum() > 1 else np.ones(len(self.small), dtype=bool)
 
-    def apart(self, found: Selection, event: Event, limit: Limit, keep: Booleans | None = None) -> float:
+    def apart(
+        self, found: Selection | ClassSelection, event: Event, limit: Limit, keep: Booleans | None = None
+    ) -> float:
         """The gap between rates of an event, or their ratio; between all groups, or those to keep."""
         rates = np.array(found.rates[event.name].rate)
         chosen = np.ones(len(rates), dtype=bool) if keep is None else keep
@@ -155,7 +159,7 @@ class Evidence:
         return min(found) if limit.is_ratio else max(found)
 
 
-def judge(rule: Rule, limit: Limit, found: Evidence, known: Certificate | str) -> Judgment:
+def judge(rule: Rule | ClassRule, limit: Limit, found: Evidence, known: Certificate | str) -> Judgment:
     """Both verdicts on a rule; `known` is its certificate, or the reason it has none."""
     if len(found.names) == 1:
         text = "Cannot be decided: there is one group, so there is nothing to compare"
@@ -205,7 +209,10 @@ def _headline(rows: Verdict, people: Verdict, limit: Limit) -> str:
 def _on_rows(verdict: Verdict, limit: Limit, found: Evidence) -> str:
     """The gaps or ratios between groups that can be judged, on these rows."""
     keep, said = found.judged, []
-    for event in found.event.simple:
+    if isinstance(found.event, ClassEvent):  # there may be many classes
+        now, was = (found.furthest(limit, keep, before=before) for before in (False, True))
+        said.append(f"largest gap of a class {_value(now, limit)}, was {_value(was, limit)}")
+    for event in () if said else found.event.simple:
         now, was = (found.apart(one, event, limit, keep) for one in (found.after, found.before))
         name = "ratio" if limit.is_ratio else event.gap
         if limit.is_ratio and event is not SELECTION:
@@ -226,7 +233,7 @@ def _small(limit: Limit, found: Evidence, known: Certificate | str) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    of = "people" if found.event is SELECTION else "people who count toward the rate"
+    of = "people who count toward the rate" if found.event.needs_labels else "people"
     text = f"Too few to judge (fewer than {SMALL_GROUP} {of}): {', '.join(names[:_NAMED])}{more}."
     what = "smallest ratio" if limit.is_ratio and found.event.parts else "ratio" if limit.is_ratio else "gap"
     (now, was), without = (
@@ -240,7 +247,9 @@ def _small(limit: Limit, found: Evidence, known: Certificate | str) -> str:
     return f"{text}."
 
 
-def _for_new_people(rule: Rule, limit: Limit, found: Evidence, known: Certificate | str) -> tuple[Verdict, str]:
+def _for_new_people(
+    rule: Rule | ClassRule, limit: Limit, found: Evidence, known: Certificate | str
+) -> tuple[Verdict, str]:
     """The verdict for new people, and the evidence in a sentence."""
     after, sure = found.after, f"{percentage(limit.confidence)} confidence"
     fresh, shown = Verdict.UNDECIDED, ""
@@ -254,7 +263,9 @@ def _for_new_people(rule: Rule, limit: Limit, found: Evidence, known: Certificat
         shown = f" These rows are new, and there the {what} is {with_interval(_value(value, limit), low, high)}."
     if isinstance(known, str):
         return fresh, f"no limit is known. {known.removesuffix('.')}.{shown}"
-    certificate = known if known.confidence == limit.confidence else certify(rule, limit.confidence)
+    certificate = known
+    if known.confidence != limit.confidence and isinstance(rule, Rule):
+        certificate = certify(rule, limit.confidence)
     if limit.is_ratio:
         return fresh, f"fairramp limits the gap for new people, not the ratio.{shown}"
     limits = f"{certificate.limits()} (both with {sure}). The verdict uses the {limit.kind} limit."
