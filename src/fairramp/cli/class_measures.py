@@ -16,7 +16,7 @@ from fairramp.measure.class_audited import ClassAudit
 from fairramp.measure.gate import Gates
 from fairramp.measure.verdict import exit_code
 from fairramp.rule.class_rule import ClassRule
-from fairramp.show.words import plain_name
+from fairramp.show.words import plain_name, unmarked
 
 
 def audit(
@@ -157,7 +157,10 @@ def report(
     outputs.write_text(output, made.html, "the report")
     if tables is not None:
         made.save_tables(tables)
-    screen.say(f"Saved to {spoken(output)}. Open it in a browser; it works offline.")
+    judgment = made.content.judgment
+    notes = [judgment.summary, f"{judgment.advice}\n", *made.content.notes]
+    screen.say(*map(unmarked, notes))
+    screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")
     screen.result(
         "report", data=data, rule=path, **library.named(columns), output=output, report=made.content.to_dict()
     )

@@ -147,11 +147,18 @@ def report(
         made.save_tables(tables)
     content, names = made.content, library.named(columns)
     judgment = content.chosen.judgment
-    verdict = f"{judgment.headline}. {judgment.on_rows} {judgment.on_people} {judgment.small}".rstrip()
     before = f"Before. {content.sentence} {content.selected_sentence}".rstrip()
     after = f"After. {content.chosen.sentence} {content.chosen.selected_sentence}".rstrip()
     compared = content.compared and content.compared.sentence
-    notes = [verdict, f"{judgment.advice}\n", before, f"{after}\n", compared, content.drift, *content.notes]
+    notes = [
+        judgment.summary,
+        f"{judgment.advice}\n",
+        before,
+        f"{after}\n",
+        compared,
+        content.drift,
+        *content.notes,
+    ]
     screen.say(*(unmarked(note) for note in notes if note))
     screen.warn(unmarked(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")

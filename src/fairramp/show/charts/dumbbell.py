@@ -5,7 +5,7 @@ and changes stand above the rates. The page sets the height of the rows to match
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairramp.show.charts.pieces import (
@@ -55,7 +55,7 @@ class Changes:
 
     to_yes: Sequence[Sequence[str]]
     to_no: Sequence[Sequence[str]]
-    words: tuple[str, str] = ("now yes", "now no")  # after each number
+    words: tuple[str, str] = field(default=("now yes", "now no"), kw_only=True)  # after each number
 
 
 def dumbbell_chart(

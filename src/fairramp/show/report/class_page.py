@@ -64,7 +64,7 @@ def render_classes(content: ClassContent) -> str:
             "answers": {"forms": []},
         },
         aim=f"all groups{' of a stratum' if s['stratified'] else ''} get each class at similar rates",
-        facts=facts(content, content.about.decision),
+        facts=facts(content, None if (decided := content.about.decision or "") in content.title else decided),
         classes=[f"class-{c}" for c in range(len(drawn))],
         thirds=len(drawn) not in (1, 2, 4),
         costs=_COSTS,

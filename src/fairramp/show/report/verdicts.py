@@ -115,6 +115,11 @@ class Judgment:
     advice: str
 
     @property
+    def summary(self) -> str:
+        """The headline and the numbers behind it."""
+        return f"{self.headline}. {self.on_rows} {self.on_people} {self.small}".rstrip()
+
+    @property
     def worse(self) -> Verdict:
         """The worse verdict."""
         return worst([self.rows, self.people])
