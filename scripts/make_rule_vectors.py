@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import fairramp
-from fairramp import FairrampError, GroupProbabilities, Ramp, Rule
+from fairramp import ClassRule, FairrampError, GroupProbabilities, Ramp, Rule
 from fairramp.core.ramps import OFFSETS
 from fairramp.data.columns import Columns
 
@@ -168,6 +168,67 @@ def decided(one, score, group, identifier):
     return row | {"probability": float(p[0]), "decision": int(yes[0])}
 
 
+def class_rules():
+    """Rules for several classes that cover every way to decide."""
+    two, three = ("a", "b"), ("mid", "low", "high")
+    offsets = ((0.0, 0.0, 0.0), (0.0625, 0.03217, -0.09467))
+    yield ClassRule(two, three, offsets, 0.1)
+    yield ClassRule(two, three, offsets, 1e-6, unseen_group="original")
+    yield ClassRule(two, three, ((0.0,) * 3,) * 2, 0.0, unseen_group="original")
+    yield ClassRule(two, ("no", "yes"), ((0.05, -0.05), (-0.1, 0.1)), 0.5)
+    labels = ("\U0001f469", "\uffee", True, 2, "1", 1, False, "")  # code points and code units sort differently
+    yield ClassRule(two, labels, (tuple(np.linspace(-0.035, 0.035, 8).tolist()), (0.0,) * 8), 2.0)
+    cells = (("north", "f"), ("north", "m"), ("south", "f"), ("south", "m"))
+    yield ClassRule(cells, (1, 2, 3), offsets * 2, 0.05, stratified=True, unseen_group="original")
+    mixed = ((0.1, -0.3, 0.2), (0.1, 0.0, -0.1), (0.1, 0.1, -0.2))
+    yield ClassRule(("a", "b", None), three, mixed, 0.3, membership="probabilities")
+    yield ClassRule(two, three, ((0.0,) * 3,) * 2, 0.0, membership="probabilities")
+
+
+def class_scores(one, rng):
+    """Scores with ties, near each other, certain and spread ones, and invalid ones."""
+    n = len(one.classes)
+    rest = [0.0] * (n - 2)
+    even = [1 / n] * n
+    yield from ([0.5, 0.5, *rest], [0.5, 0.4999997, *rest], [1.0, 0.0, *rest], [0.0, 1.0, *rest], even)
+    for power in (0.5, 2.0, 20.0):
+        yield from rng.dirichlet(np.full(n, power), 3).round(6).tolist()
+    yield from ([0.5, 0.50000099, *rest], [0.6, 0.5, *rest], [-0.1, 1.1, *rest], [0.5, None, *rest])
+
+
+def class_decided(one, scores, group, identifier):
+    """One row with the library's chances and decision, or None for a row that it rejects."""
+    row = {"scores": scores, "group": list(group) if isinstance(group, tuple) else group, "id": identifier}
+    try:
+        if one.membership == "probabilities":
+            known = (GroupProbabilities(dict(enumerate([part] for part in group)), one.groups),)
+        else:
+            known = ([group[1]], [group[0]]) if one.stratified else ([group],)
+        h = one.probabilities([scores], *known)
+        (place,) = one.drawn(h, ids=[identifier], key=KEY)
+    except FairrampError:
+        return row | {"chances": None, "decision": None}
+    return row | {"chances": h[0].tolist(), "decision": one.classes[place]}
+
+
+def class_cases():
+    """Cases of rules for several classes."""
+    rng = np.random.default_rng(1)
+    for one in class_rules():
+        if one.membership == "probabilities":
+            rest = (0.0,) * (len(one.groups) - 2)
+            groups = [(1.0, 0.0), (0.25, 0.75), (0.3333333, 0.6666667), (0.5, 0.4), (1.2, -0.2), (0.5, None)]
+            groups = [(*group, *rest) for group in groups]
+        else:
+            groups = [*one.groups, ("north", "zz") if one.stratified else "zz"]
+        people = ((scores, group) for group in groups for scores in class_scores(one, rng))
+        rows = [
+            class_decided(one, scores, group, IDS[i] if i < len(IDS) else f"id {i}")
+            for i, (scores, group) in enumerate(people)
+        ]
+        yield {"rule": one.to_dict(), "fingerprint": one.fingerprint, "key": KEY, "rows": rows}
+
+
 def vectors():
     """All draws and cases."""
     rng = np.random.default_rng(0)
@@ -184,7 +245,9 @@ def vectors():
         for key in (KEY, "0" * 64)
         for one in IDS
     ]
-    return {"format": "fairramp.rule-vectors", "version": 2, "draws": found, "cases": cases}
+    return {"format": "fairramp.rule-vectors", "version": 2, "draws": found, "cases": cases} | {
+        "class_cases": list(class_cases())
+    }
 
 
 def text():
@@ -192,13 +255,17 @@ def text():
     content = vectors()
     lines = ['{"format": "fairramp.rule-vectors", "version": 2,', '"draws": [']
     lines.append(",\n".join(json.dumps(one, ensure_ascii=False) for one in content["draws"]) + "],")
-    lines.append('"cases": [')
-    cases = []
-    for case in content["cases"]:
-        head = json.dumps({name: case[name] for name in ("rule", "fingerprint", "key")}, ensure_ascii=False)
-        rows = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in case["rows"])
-        cases.append(f'{head[:-1]}, "rows": [\n{rows}]}}')
-    return "\n".join(lines) + "\n" + ",\n".join(cases) + "]}\n"
+    for name in ("cases", "class_cases"):
+        cases = ",\n".join(map(_written, content[name]))
+        lines.append(f'"{name}": [\n{cases}]' + (",") * (name == "cases"))
+    return "\n".join(lines) + "}\n"
+
+
+def _written(case):
+    """A case, one row per line."""
+    head = json.dumps({name: case[name] for name in ("rule", "fingerprint", "key")}, ensure_ascii=False)
+    rows = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in case["rows"])
+    return f'{head[:-1]}, "rows": [\n{rows}]}}'
 
 
 if __name__ == "__main__":

@@ -236,13 +236,25 @@ def code(language):
 def test_vectors_match_the_library():
     script = runpy.run_path(str(ROOT / "scripts" / "make_rule_vectors.py"))
     assert (ROOT / "docs" / "rule-vectors.json").read_text(encoding="utf-8") == script["text"]()
-    for case in VECTORS["cases"]:
+    for case in [*VECTORS["cases"], *VECTORS["class_cases"]]:
         VALIDATOR.validate(case["rule"])
         signed = {name: value for name, value in case["rule"].items() if name != "sha256"}
         text = json.dumps(signed, sort_keys=True)
         assert case["rule"]["version"] == 2
         assert hashlib.sha256(text.encode()).hexdigest() == case["rule"]["sha256"]  # as described on the page
-        assert Rule.from_json(json.dumps(case["rule"])).fingerprint == case["fingerprint"]
+        kind = ClassRule if "classes" in case["rule"] else Rule
+        assert kind.from_json(json.dumps(case["rule"])).fingerprint == case["fingerprint"]
+
+
+def check_classes(answers):
+    """Compare an implementation's chances and decisions between several classes with the vectors."""
+    random = 0
+    for case, rows in zip(VECTORS["class_cases"], answers, strict=True):
+        for row, (chances, decision) in zip(case["rows"], rows, strict=True):
+            assert (type(decision), decision) == (type(row["decision"]), row["decision"]), row
+            assert chances == row["chances"], row
+            random += chances is not None and max(chances) < 1
+    assert random > 50
 
 
 def check(draws, answers):
@@ -267,6 +279,12 @@ def test_python_on_the_page_gives_the_vectors_without_numpy_or_fairramp():
         pairs = zip(chances, case["rows"], strict=True)
         answers.append([(p, page["decision"](p, case["key"], row["id"])) for p, row in pairs])
     check([page["draw"](vector["key"], vector["id"]) for vector in VECTORS["draws"]], answers)
+    answers = []
+    for case in VECTORS["class_cases"]:
+        found = [page["chances"](case["rule"], row["scores"], row["group"]) for row in case["rows"]]
+        pairs = zip(found, case["rows"], strict=True)
+        answers.append([(h, page["class_decision"](case["rule"], h, case["key"], row["id"])) for h, row in pairs])
+    check_classes(answers)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -279,7 +297,11 @@ const answers = vectors.cases.map((c) => c.rows.map((row) => {
   const p = probability(c.rule, row.score, row.group);
   return [p, decision(p, c.key, row.id)];
 }));
-console.log(JSON.stringify({ draws, answers }));
+const classes = vectors.class_cases.map((c) => c.rows.map((row) => {
+  const h = chances(c.rule, row.scores, row.group);
+  return [h, classDecision(c.rule, h, c.key, row.id)];
+}));
+console.log(JSON.stringify({ draws, answers, classes }));
 """
     (tmp_path / "rule.mjs").write_text(code("js") + runner, encoding="utf-8")
     done = subprocess.run(
@@ -290,7 +312,9 @@ console.log(JSON.stringify({ draws, answers }));
         check=True,
         timeout=60,
     )
-    check(**json.loads(done.stdout))
+    found = json.loads(done.stdout)
+    check_classes(found.pop("classes"))
+    check(**found)
 
 
 def test_draws_printed_on_the_page_are_correct():

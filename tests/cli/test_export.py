@@ -12,7 +12,8 @@ import onnxruntime
 import pytest
 
 import fairramp
-from fairramp import Columns, Ramp, Rule
+from class_samples import class_people, quiet_class_fit
+from fairramp import ClassRule, Columns, Ramp, Rule
 from samples import quiet_fit
 from shell import KEY, Inside
 
@@ -231,6 +232,93 @@ def test_onnx_with_missing_values_in_columns_of_different_types(inside):
     sex, unit = np.array(["-1", "m", "f"], dtype=object), np.array([2, -1, -1])
     (found,) = session.run(None, {"score": np.full(3, 0.5), "sex": sex, "unit": unit})
     np.testing.assert_array_equal(found, [1.0, 0.0, np.nan])
+
+
+# Several classes ------------------------------------------------------------------------------
+
+LABELS = ("low", "mid", "high", 4)
+
+
+@pytest.fixture
+def classes(tmp_path):
+    """A folder with class.json, a rule for four classes; the fixture has the rule and its rows, too."""
+    p, g, _ = class_people()
+    inside = Inside(tmp_path)
+    inside.rule = quiet_class_fit(p, {"g": g}, classes=LABELS, max_gap=0.02, ramp_width=0.1)
+    inside.rule.save(tmp_path / "class.json")
+    inside.scores, inside.groups = p, g
+    ids = [f"id {i}" for i in range(len(p))]
+    inside.u = fairramp.draws(ids, KEY)
+    inside.chances = inside.rule.probabilities(p, g)
+    inside.decided = inside.rule.drawn(inside.chances, ids=ids, key=KEY)
+    return inside
+
+
+def test_onnx_of_several_classes_decides_as_the_rule(classes):
+    said = classes("export", "class.json", "--to", "onnx", "--decisions", "-o", "r.onnx").stdout
+    said = " ".join(said.split())
+    assert "Inputs: score (float64), g (text), u (float64)." in said
+    assert "probability (one column per class: low, mid, high, 4) and decision (0 to 3, the position of" in said
+    session = onnxruntime.InferenceSession(classes.folder / "r.onnx", providers=["CPUExecutionProvider"])
+    feed = {"score": classes.scores, "g": np.array(classes.groups, dtype=object), "u": classes.u}
+    probability, decision = session.run(None, feed)
+    np.testing.assert_array_equal(probability, classes.chances)
+    np.testing.assert_array_equal(decision, classes.decided)
+
+
+def test_onnx_of_several_classes_joins_a_user_model(classes):
+    put, out = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, ["rows", 4])
+        for name in ("x", "chances")
+    )
+    node = onnx.helper.make_node("Identity", ["x"], ["chances"])
+    graph = onnx.helper.make_graph([node], "own", [put], [out])
+    own = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    (classes.folder / "own.onnx").write_bytes(own.SerializeToString())
+    order = ("export", "class.json", "--to", "onnx", "--model", "own.onnx", "-o", "fair.onnx")
+    assert "uses all columns and no --column; remove it" in classes.error(*order, "--column", "1")
+    classes(*order)
+    session = onnxruntime.InferenceSession(classes.folder / "fair.onnx", providers=["CPUExecutionProvider"])
+    feed = {"x": classes.scores, "g": np.array(classes.groups, dtype=object)}
+    np.testing.assert_array_equal(session.run(["probability"], feed)[0], classes.chances)
+
+
+def test_json_of_several_classes_is_the_rule_without_its_record(classes):
+    again = ClassRule.from_json(classes("export", "class.json", "--to", "json").stdout)
+    assert again.record is None
+    assert (again.fingerprint, again.columns) == (classes.rule.fingerprint, classes.rule.columns)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--to", "sql"), "SQL does not support several classes; apply in DuckDB, or export ONNX."),
+        (("--to", "sql", "--dialect", "duckdb", "-o", "r.sql"), "SQL does not support several classes"),
+        (("--to", "excel"), "--to must be one of 'sql', 'onnx', 'torch', 'json', got 'excel'."),
+        (("--to", "onnx"), "-o FILE.onnx"),
+        (("--to", "onnx", "-o", "r.onnx", "--strata", "s"), "--strata"),
+        (("--to", "onnx", "-o", "r.onnx", "--group-probability", "q"), "--group-probability"),
+        (("--to", "json", "-o", "class.json"), "would overwrite the rule"),
+    ],
+    ids=" ".join,
+)
+def test_formats_that_classes_do_not_have_give_one_line_and_write_nothing(classes, arguments, said):
+    before = classes.read("class.json")
+    assert said in classes.error("export", "class.json", *arguments)
+    assert (classes.files(), classes.read("class.json")) == (["class.json"], before)
+
+
+@pytest.mark.torch
+def test_torch_of_several_classes_decides_as_the_rule(classes):
+    torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
+    said = classes("export", "class.json", "--to", "torch", "--decisions", "-o", "rule.pt2").stdout
+    assert "scores (float64, one column per class)" in " ".join(said.split())
+    program = torch.export.load(classes.folder / "rule.pt2").module()
+    codes = [classes.rule.groups.index(label) for label in classes.groups]
+    inputs = torch.from_numpy(classes.scores), torch.tensor(codes), torch.from_numpy(classes.u)
+    probability, decision = program(*inputs)
+    np.testing.assert_array_equal(probability, classes.chances)
+    np.testing.assert_array_equal(decision, classes.decided)
 
 
 def test_key_appears_in_no_file_and_no_message(fitted):

@@ -26,6 +26,8 @@ READERS = {
         (lambda data: harness.read_rule(data, unsigned=False), "rule"),
         (lambda data: harness.read_summary(data, unsigned=False), "summary"),
         (harness.read_key_file, "key"),
+        (harness.read_class_rule, "class rule"),
+        (lambda data: harness.read_class_rule(data, unsigned=False), "class rule"),
     ],
     "tables": [
         (lambda data: harness.read_table(data, ".csv"), "csv"),

@@ -21,7 +21,7 @@ import numpy as np
 import fairramp
 from fairramp.data import bins, documents
 
-__all__ = ["SEEDS", "read_key_file", "read_rule", "read_summary", "read_table", "within"]
+__all__ = ["SEEDS", "read_class_rule", "read_key_file", "read_rule", "read_summary", "read_table", "within"]
 
 #: Anything longer counts as a hang, even on a busy machine.
 SECONDS = 30
@@ -96,6 +96,44 @@ def read_rule(data, unsigned=True):
             with contextlib.suppress(fairramp.FairrampError):
                 assert rule.certificate().estimated >= 0
         return True
+
+
+def read_class_rule(data, unsigned=True):
+    """Read a rule for several classes from JSON, write it back and decide."""
+    with within(), _unsigned(unsigned):
+        try:
+            rule = fairramp.ClassRule.from_json(data.decode("utf-8", "surrogateescape"))
+        except fairramp.RuleFormatError as error:
+            _check_sentence(error)
+            return False
+        text = rule.to_json()
+        again = fairramp.ClassRule.from_json(text)
+        assert again == rule
+        assert again.to_json() == text
+        assert again.fingerprint == rule.fingerprint
+        assert repr(rule)
+        n_classes, n_groups = len(rule.classes), len(rule.groups)
+        scores = np.vstack([np.eye(n_classes), np.full((1, n_classes), 1 / n_classes)])
+        if rule.mixes:
+            shares = np.full((len(scores), n_groups), 1 / n_groups)
+            groups, strata = fairramp.GroupProbabilities(shares, rule.groups), None
+        else:
+            label, strata = rule.groups[0], None
+            if rule.stratified:
+                strata, label = (_repeated(part, len(scores)) for part in label)
+            groups = label if rule.stratified else _repeated(label, len(scores))
+        try:
+            chances = rule.probabilities(scores, groups, strata)
+        except fairramp.InputError as error:
+            _check_sentence(error)
+        else:
+            assert (chances >= 0).all()
+            np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-9)
+        return True
+
+
+def _repeated(label, n):
+    return [[part] * n for part in label] if isinstance(label, tuple) else [label] * n
 
 
 def read_summary(data, unsigned=True):
@@ -223,6 +261,15 @@ def _seeds():
             fairramp.fit_rule(scores, groups, strata=weights),
             fairramp.fit_rule(scores, groups, solver=fairramp.SGD(epochs=1), target_rate=0.3),
         ]
+        p = np.stack([scores / 2, scores / 2, 1 - scores], axis=1)
+        soft = fairramp.GroupProbabilities({"a": scores, "b": 1 - scores})
+        class_rules = [
+            fairramp.ClassRule(("a", 1), ("x", 2, True), ((0.1, 0.0, -0.1), (0.0, 0.0, 0.0)), 0.1),
+            fairramp.fit_class_rule(p, groups, max_gap=0.05, unseen_group="original"),
+            fairramp.fit_class_rule(p, {"g": groups}, strata=weights, sample_weight=weights),
+            fairramp.fit_class_rule(p, soft, max_gap=0.1),
+            fairramp.fit_class_rule(p, groups, max_gap=1),
+        ]
     summaries = [
         fairramp.summarize(scores, groups, resolution=8),
         fairramp.summarize(scores, {"g": groups}, sample_weight=weights, resolution=4),
@@ -233,6 +280,7 @@ def _seeds():
     with _unsigned(True):
         return {
             "rule": [rule.to_json().encode() for rule in rules],
+            "class rule": [rule.to_json().encode() for rule in class_rules],
             "summary": [bins.to_text(summary).encode() for summary in summaries],
             "csv": [b"id,p,g\n" + table.encode(), b'id;"p";g\r\n1;"0,5";a\r\n2;0,25;"b ""c"""\r\n'],
             "jsonl": ["\n".join(lines).encode() + b"\n"],

@@ -4,7 +4,7 @@ import io
 import json
 
 import pytest
-from harness import SEEDS, read_key_file, read_rule, read_summary, read_table
+from harness import SEEDS, read_class_rule, read_key_file, read_rule, read_summary, read_table
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -106,6 +106,16 @@ def rewritten(draw, kind):
 @given(mutated(["rule"]) | rewritten("rule"), st.booleans())
 def test_rules(data, unsigned):
     read_rule(data, unsigned)
+
+
+@given(mutated(["class rule"]) | rewritten("class rule"), st.booleans())
+def test_class_rules(data, unsigned):
+    read_class_rule(data, unsigned)
+
+
+def test_valid_files_are_accepted():
+    assert all(read_class_rule(seed) for seed in SEEDS["class rule"])
+    assert all(read_rule(seed) for seed in SEEDS["rule"])
 
 
 @given(mutated(["summary"]) | rewritten("summary"), st.booleans())
