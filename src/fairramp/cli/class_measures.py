@@ -110,7 +110,8 @@ def frontier(
     parts = curve._parts()
     screen.say(str(parts[0]), "")
     screen.table(table, more="in a file, with -o frontier.csv")
-    screen.say(*([] if output in (None, STDOUT) else [f"\nSaved to {output}."]))
+    if output not in (None, STDOUT):
+        screen.say(f"\nSaved to {output}.")
     screen.result(
         "frontier",
         data=data,

@@ -34,10 +34,8 @@ _READ = ("delimiter", "decimal")
 def refuse_others(given: Mapping[str, Any]) -> None:
     """Reject options that are about one score; `given` has the values that differ from their defaults."""
     for name, value in given.items():
-        if value:
-            raise UnsupportedError(
-                "{class_score} does not support {" + name + "}", remedy="remove one of the two"
-            )
+        if value is not None and value is not False:
+            raise UnsupportedError("Several classes do not support {" + name + "}", remedy="remove it")
 
 
 def columns_of(
@@ -268,6 +266,7 @@ def apply(
     columns: Columns,
     key: str | None,
     seeded: bool,
+    probability_only: bool,
     prefix: str,
     every: bool,
     how: Mapping[str, Any],
@@ -295,11 +294,17 @@ def apply(
             ),
         ):
             counted = _counts(job, rule, decided=key is not None) if job.rows else []
-    screen.say(f"Added {', '.join(names)} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
+        repeated = 0 if columns.id is None else _repeated(job, added)
+    if repeated:
+        texts.warn_repeated(screen, repeated, str(columns.id))
+    *others, last = names
+    screen.say(
+        f"Added {', '.join(others)} and {last} to {count(job.rows, 'row')}. Saved to {spoken(output)}."
+    )
     if counted:
         screen.text()
         screen.table(_counted_table(rule, counted, decided=key is not None), every=every, more="with --all")
-    if key is None:
+    if key is None and not probability_only:
         screen.say(
             "\nNo decisions were made; the new columns hold the chance of each class. For decisions that stay "
             "the same for the same person, pass --id COLUMN --key-file FILE."
@@ -338,6 +343,15 @@ def _counts(job: Job, rule: ClassRule, *, decided: bool) -> list[dict[str, Any]]
             )
     place = {label_key(label): i for i, label in enumerate(rule.classes)}
     return sorted(found, key=lambda row: (place[label_key(row["class"])], label_key(row["group"])))
+
+
+def _repeated(job: Job, added: Sequence[str]) -> int:
+    """How many rows that are decided at random repeat the id of another one."""
+    chances = ", ".join(name for name in added if name != "decision")
+    ((found,),) = job.source.connection.execute(
+        f"SELECT count(id) - count(DISTINCT id) FROM applied WHERE greatest({chances}) < 1"
+    ).fetchall()
+    return int(found)
 
 
 def literal_of(label: Label) -> str:

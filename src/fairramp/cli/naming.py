@@ -52,6 +52,14 @@ def refuse_classes(class_score: Sequence[str] | None) -> None:
     refuse_if(class_score, "This rule decides between yes and no by one score; remove --class-score")
 
 
+def refuse_unused(group_probability: Sequence[str] | None, rule: Rule | ClassRule | None) -> None:
+    """Reject group probabilities without a rule, which would use them."""
+    refuse_if(
+        group_probability and rule is None,
+        "--group-probability needs --rule, a rule that uses group probabilities",
+    )
+
+
 def rule_format(path: str) -> str | None:
     """The format that a file states, if it is JSON; readers check the rest."""
     with contextlib.suppress(OSError, ValueError, RecursionError):

@@ -176,7 +176,7 @@ def class_columns(
     """
     named = _named_columns(probabilities)
     if named is None:
-        values = _as_table(probabilities)
+        values = _as_table(probabilities, fitted)
         found = fitted if fitted is not None and classes is None else classes
         known = checked_classes(range(values.shape[1]) if found is None else found)
         if len(known) != values.shape[1]:
@@ -260,20 +260,22 @@ def _named_columns(probabilities: Any) -> dict[Any, Any] | None:
     return {name: column.to_numpy() for name, column in zip(names, frame.iter_columns(), strict=True)}
 
 
-def _as_table(probabilities: Any) -> Floats:
+def _as_table(probabilities: Any, fitted: Sequence[Label] | None) -> Floats:
     try:
         table: Array = np.asarray(probabilities)
     except ValueError:
         raise InputError("must be a table, got rows of different lengths", argument="probabilities") from None
     if table.ndim != 2 or not table.size:
+        remedy = "for the scores of one class, use fairramp.fit_rule, fairramp.audit or fairramp.frontier"
+        if fitted is not None:
+            remedy = "pass the scores of all classes of the rule: {fitted}"
         raise InputError(
             "must have the shape (rows, classes), or be a mapping or a dataframe with a column per class, got "
             "shape {shape}",
             argument="probabilities",
-            remedy="for the scores of one class, use fairramp.fit_rule"
-            if table.ndim == 1 and table.size
-            else None,
+            remedy=remedy if table.ndim == 1 and table.size else None,
             shape=table.shape,
+            fitted=list(fitted or ()),
         )
     if table.dtype.kind == "O":
         return np.stack([as_column(column, "probabilities") for column in table.T], axis=1)

@@ -95,6 +95,7 @@ def apply(
             columns=columns,
             key=key,
             seeded=seeded,
+            probability_only=probability_only,
             prefix=prefix,
             every=every,
             how={"delimiter": delimiter, "decimal": decimal},

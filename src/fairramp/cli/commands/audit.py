@@ -116,6 +116,7 @@ def audit(
         classes.refuse_others(
             {"score": score, "positive": positive, "higher_is_better:False": lower_is_better, **others}
         )
+        naming.refuse_unused(group_probability, known)
         labels, columns = classes.columns_of(
             known, class_score, group, strata, group_probability=group_probability
         )
@@ -135,10 +136,7 @@ def audit(
         lower_is_better and known and known.higher_is_better,
         "Higher scores are better for this rule; leave out --lower-is-better, or fit again with it",
     )
-    refuse_if(
-        group_probability and known is None,
-        "--group-probability needs --rule, a rule that uses group probabilities",
-    )
+    naming.refuse_unused(group_probability, known)
     probabilities = naming.probabilities_of(group_probability, known.groups if known else None)
     columns = naming.columns_of(known, score, group, strata, probabilities=probabilities)
     _, arrays = library.read(
