@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -140,7 +141,9 @@ def test_a_fit_is_that_of_the_library(shell, data, options, extra):
     numbers = {name: floats(values) if name in NUMBERS else np.array(values) for name, values in data.items()}
     framed = fairramp.fit_frame(numbers_frame(numbers), **named, max_gap=MAX_GAP)
     framed.save(shell.folder / "same.json")
-    same(json.loads(shell.read("rule.json")), json.loads(shell.read("same.json")))
+    # Sums in another order differ in their last digits, and so do the offsets and the checksum.
+    one, other = (json.loads(shell.read(name)) for name in ("rule.json", "same.json"))
+    same(one | {"checksum": ""}, other | {"checksum": ""})
     direct = fairramp.fit_class_rule(**arrays(data, labels=False, **extra), max_gap=MAX_GAP)
     np.testing.assert_allclose(rule.offsets, direct.offsets, atol=1e-9)
     assert (rule.classes, rule.groups, rule.record.fingerprint) == (
@@ -158,6 +161,7 @@ def numbers_frame(columns):
     return pl.DataFrame(columns)
 
 
+@pytest.mark.filterwarnings("ignore:The group probabilities are poor:fairramp.FairrampWarning")
 def test_a_fit_by_group_probabilities_is_that_of_the_library(shell, data):
     rule = fitted(shell, columns=(*CLASS_SCORES, *CHANCES))
     chances = fairramp.GroupProbabilities({"F": floats(data["p_f"]), "M": floats(data["p_m"])})
@@ -327,7 +331,8 @@ def test_without_a_key_there_are_only_chances(shell):
     assert "No decisions were made" in text
     asked = shell("apply", "rule.json", "s.csv", "-o", "b.csv", "--probability-only").stdout
     assert "No decisions" not in asked
-    assert asked.startswith("Added probability_refuse, probability_manual review and probability_grant to 600 rows")
+    added = "Added probability_refuse, probability_manual review and probability_grant to 600 rows. "
+    assert " ".join(asked.split()).startswith(added)
     assert shell.read("a.csv") == shell.read("b.csv")
     assert "decision" not in table(shell.read("a.csv"))
 
@@ -336,7 +341,9 @@ def test_other_columns_may_hold_the_scores(shell):
     fitted(shell)
     shell("apply", "rule.json", "s.csv", *DECIDE, "-o", "a.csv")
     head, rest = shell.read("s.csv").split("\n", 1)
-    shell.write("t.csv", head.replace("p_refuse,p review,p=grant", "x,y,z").replace("sex", "gender") + "\n" + rest)
+    shell.write(
+        "t.csv", head.replace("p_refuse,p review,p=grant", "x,y,z").replace("sex", "gender") + "\n" + rest
+    )
     renamed = ("--class-score", "grant=z", "--class-score", "refuse=x", "--class-score", "manual review=y")
     shell("apply", "rule.json", "t.csv", *renamed, "--group", "gender", *DECIDE, "-o", "b.csv")
     assert table(shell.read("a.csv"))["decision"] == table(shell.read("b.csv"))["decision"]
@@ -365,7 +372,10 @@ def test_a_header_without_rows(shell):
 def test_groups_not_in_the_fit(shell):
     fitted(shell)
     shell.write("new.csv", shell.read("s.csv").replace(",F,", ",X,"))
-    for command in (("apply", "rule.json", "new.csv", "-o", "out.csv"), ("audit", "new.csv", "--rule", "rule.json")):
+    for command in (
+        ("apply", "rule.json", "new.csv", "-o", "out.csv"),
+        ("audit", "new.csv", "--rule", "rule.json"),
+    ):
         told = shell.error(*command)
         assert told.startswith("Groups not in the fit rows: X (")
         assert "--unseen-group original" in told
@@ -393,7 +403,7 @@ def test_groups_not_in_the_fit(shell):
     ids=["labels", "no labels", "weights", "strata"],
 )
 def test_an_audit_is_that_of_the_library(shell, data, ruled, options, extra):
-    rule = fitted(shell) if ruled else None
+    rule = fitted(shell, *(("--strata", "unit") if "strata" in extra else ())) if ruled else None
     columns = ("--rule", "rule.json") if ruled else COLUMNS
     content = answer(shell, "audit", "s.csv", *columns, *options)
     found = fairramp.audit_classes(**arrays(data, **extra), rule=rule)
@@ -446,14 +456,19 @@ def test_gates(shell, option, limit, code):
     assert (quiet.stdout, bool(quiet.stderr)) == ("", bool(code))
 
 
-@pytest.mark.parametrize("option", ["--fail-above", "--fail-unless-below", "--fail-below-ratio", "--fail-unless-ratio"])
+@pytest.mark.parametrize(
+    "option", ["--fail-above", "--fail-unless-below", "--fail-below-ratio", "--fail-unless-ratio"]
+)
 @pytest.mark.parametrize("limit", ["nan", "inf", "-1", "x", ""])
 def test_limits_that_are_no_numbers_never_pass(shell, option, limit):
     assert shell.error("audit", "s.csv", *COLUMNS, f"{option}={limit}").startswith(option)
 
 
 def test_gates_that_cannot_be_judged_are_undecided(shell, data):
-    only = {name: [v for v, sex in zip(values, data["sex"], strict=True) if sex == "F"] for name, values in data.items()}
+    only = {
+        name: [v for v, sex in zip(values, data["sex"], strict=True) if sex == "F"]
+        for name, values in data.items()
+    }
     shell.write("one.csv", written(only))
     text = shell("audit", "one.csv", *COLUMNS, "--fail-unless-below", 1, code=3).stdout
     assert "undecided" in text
@@ -499,9 +514,10 @@ def test_show_says_what_the_rule_is(shell):
     assert rule.fingerprint in text
     content = answer(shell, "show", "rule.json")
     stored = json.loads(shell.read("rule.json"))
-    same({name: content[name] for name in ("classes", "groups", "max_gap")}, {
-        name: stored[name] for name in ("classes", "groups", "max_gap")
-    })
+    same(
+        {name: content[name] for name in ("classes", "groups", "max_gap")},
+        {name: stored[name] for name in ("classes", "groups", "max_gap")},
+    )
     assert content["rule_fingerprint"] == rule.fingerprint
 
 
@@ -513,7 +529,10 @@ def test_show_says_what_the_rule_is(shell):
     [
         ((*COLUMNS, "--class-score", "refuse=w"), "--class-score names the class 'refuse' twice"),
         (("--class-score", "a=p_f", "--group", "sex"), "--class-score in s.csv must sum to 1 in every row"),
-        (("--class-score", "a", "--group", "sex"), "--class-score must be CLASS=COLUMN, such as low=p_low, got 'a'"),
+        (
+            ("--class-score", "a", "--group", "sex"),
+            "--class-score must be CLASS=COLUMN, such as low=p_low, got 'a'",
+        ),
         (("--class-score", "a=", "--group", "sex"), "--class-score must be CLASS=COLUMN, such as low=p_low"),
         (
             ("--class-score", "a=p_f", "--class-score", "b=p_f", "--group", "sex"),
@@ -556,8 +575,16 @@ def test_fits_that_are_refused(shell, options, told):
         (SCORES[0], "?", "--class-score 'p_refuse' in bad.csv has '?' in row 3 (not counting the header)"),
         (SCORES[1], "", "--class-score 'p review' in bad.csv is empty in row 3 (not counting the header)"),
         (SCORES[1], "NaN", "--class-score 'p review' in bad.csv has 'NaN' in row 3"),
-        (SCORES[2], "-0.1", "'p=grant' in bad.csv has -0.1 in row 3 (not counting the header), which is not between"),
-        (SCORES[2], "1.5", "'p=grant' in bad.csv has 1.5 in row 3 (not counting the header), which is not between 0"),
+        (
+            SCORES[2],
+            "-0.1",
+            "'p=grant' in bad.csv has -0.1 in row 3 (not counting the header), which is not between",
+        ),
+        (
+            SCORES[2],
+            "1.5",
+            "'p=grant' in bad.csv has 1.5 in row 3 (not counting the header), which is not between 0",
+        ),
         (SCORES[0], "0.98765", "--class-score in bad.csv must sum to 1 in every row, but sum to "),
         ("truth", "", "--label 'truth' in bad.csv has '', but the classes are"),
         ("truth", "Grant", "--label 'truth' in bad.csv has 'Grant', but the classes are"),
@@ -581,10 +608,19 @@ def test_bad_cells_are_named_and_nothing_is_written(shell, data, column, value, 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("apply", "rule.json", "s.csv", "--class-score", "refuse=w", "-o", "x.csv"), "must name the columns of the"),
-        (("apply", "rule.json", "s.csv", "--score", "w", "-o", "x.csv"), "Several classes do not support --score"),
+        (
+            ("apply", "rule.json", "s.csv", "--class-score", "refuse=w", "-o", "x.csv"),
+            "must name the columns of the",
+        ),
+        (
+            ("apply", "rule.json", "s.csv", "--score", "w", "-o", "x.csv"),
+            "Several classes do not support --score",
+        ),
         (("apply", "rule.json", "s.csv", "--strata", "unit", "-o", "x.csv"), "strata"),
-        (("apply", "rule.json", "s.csv", *CHANCES, "-o", "x.csv"), "does not use"),
+        (
+            ("apply", "rule.json", "s.csv", *CHANCES, "-o", "x.csv"),
+            "This rule uses --group and no --group-probability",
+        ),
         (("apply", "rule.json", "s.csv", "-o", "rule.json"), "rule"),
         (
             ("audit", "s.csv", "--rule", "rule.json", "--criterion", "equal_opportunity"),
@@ -626,7 +662,8 @@ def test_rules_for_two_classes_refuse_class_scores(shell):
     shell("fit", "s.csv", "--score", "p_f", "--group", "sex", "-o", "two.json", "-q")
     for command in (("apply", "two.json", "s.csv", "-o", "x.csv"), ("audit", "s.csv", "--rule", "two.json")):
         assert "remove --class-score" in shell.error(*command, *CLASS_SCORES)
-    assert "Unknown option" in shell.error("select", "s.csv", *COLUMNS, "--places", "3", "-o", "x.csv")
+    told = shell.error("select", "s.csv", "--score", "p_f", *COLUMNS, "--places", "3", "-o", "x.csv")
+    assert told.startswith("Unknown option: --class-score")
 
 
 # Labels ------------------------------------------------------------------------------------------
@@ -637,11 +674,14 @@ ODD = ("<b>bold</b>", '=cmd("x")', 'two\nlines, "quoted" \x1b[31m')
 def test_odd_labels_are_only_text(shell):
     data = people(classes=ODD)
     shell.write("odd.csv", written(data))
-    # A class ends at the first equals sign, so one with an equals sign is renamed in the file of a rule.
+    # A class ends at the first equals sign of an option; a rule fitted in Python may have one with such a sign.
     labels = (ODD[0], "cmd", ODD[2])
-    named = tuple(w for label, name in zip(labels, SCORES, strict=True) for w in ("--class-score", f"{label}={name}"))
+    named = tuple(
+        w for label, name in zip(labels, SCORES, strict=True) for w in ("--class-score", f"{label}={name}")
+    )
     text = shell("fit", "odd.csv", *named, "--group", "sex", "-o", "plain.json").stdout
-    shell.write("rule.json", shell.read("plain.json").replace('"cmd"', json.dumps(ODD[1])))
+    plain = fairramp.ClassRule.load(shell.folder / "plain.json")
+    replace(plain, classes=ODD).save(shell.folder / "rule.json")
     rule = fairramp.ClassRule.load(shell.folder / "rule.json")
     assert rule.classes == ODD
     done = shell("apply", "rule.json", "odd.csv", *DECIDE, "-o", "out.csv").stdout
@@ -670,7 +710,9 @@ def fairramp_shown(label):
 
 def test_classes_that_are_numbers_match_the_labels(shell):
     shell.write("n.csv", written(people(classes=("0", "1", "10"))))
-    named = tuple(w for c, name in zip(("0", "1", "10"), SCORES, strict=True) for w in ("--class-score", f"{c}={name}"))
+    named = tuple(
+        w for c, name in zip(("0", "1", "10"), SCORES, strict=True) for w in ("--class-score", f"{c}={name}")
+    )
     content = answer(shell, "fit", "n.csv", *named, "--group", "sex", "--label", "truth", "-o", "rule.json")
     assert content["accuracy_after"] > 0.4
     duckdb.sql(f"COPY (SELECT * FROM read_csv('{shell.folder / 'n.csv'}')) TO '{shell.folder / 'n.parquet'}'")
@@ -703,6 +745,8 @@ def test_output_fits_a_terminal(shell, n):
 def test_it_runs_as_a_process(shell):
     process = Shell(shell.folder)
     process("fit", "s.csv", *COLUMNS, "-o", "rule.json", "-q")
-    process("apply", "rule.json", "-", "--id", "id", "-o", "-", stdin=shell.read("s.csv"), env={"FAIRRAMP_KEY": KEY})
+    process(
+        "apply", "rule.json", "-", "--id", "id", "-o", "-", stdin=shell.read("s.csv"), env={"FAIRRAMP_KEY": KEY}
+    )
     done = process("audit", "s.csv", *COLUMNS, "--fail-above", "0", code=1)
     assert done.stderr == ""
