@@ -135,7 +135,7 @@ def show(screen: Screen, rule: ClassRule, path: str, *, every: bool) -> None:
         f"\nGroups not in the fit rows: "
         f"{'an error' if rule.unseen_group == 'error' else 'the own decision of the classifier'}.",
         f"Fingerprint: {rule.fingerprint}",
-        "Limits on the gap for new people come from rows that the rule was not fitted on: see fairramp audit.",
+        "Limits on the gap for new people come from rows that the rule was not fitted on: see fairramp report.",
     )
     screen.result("show", rule=path, **rule.to_dict(), rule_fingerprint=rule.fingerprint)
 

@@ -15,7 +15,7 @@ from fairramp.cli.render import STDIN, STDOUT, Screen, count, spoken, typed
 from fairramp.cli.scan import Job, label_sql
 from fairramp.core.cells import cell_columns
 from fairramp.core.labels import Label, label_key, label_of, show_label
-from fairramp.core.table import Table, name_column
+from fairramp.core.table import Table, name_column, one_line
 from fairramp.core.words import wrapped
 from fairramp.data.columns import Columns
 from fairramp.data.stored import literal
@@ -297,10 +297,8 @@ def apply(
         repeated = 0 if columns.id is None else _repeated(job, added)
     if repeated:
         texts.warn_repeated(screen, repeated, str(columns.id))
-    *others, last = names
-    screen.say(
-        f"Added {', '.join(others)} and {last} to {count(job.rows, 'row')}. Saved to {spoken(output)}."
-    )
+    *others, last = map(one_line, names)
+    screen.say(f"Added {', '.join(others)} and {last} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
     if counted:
         screen.text()
         screen.table(_counted_table(rule, counted, decided=key is not None), every=every, more="with --all")

@@ -226,7 +226,7 @@ def class_indices(labels: Any, classes: Sequence[Label], n_rows: int) -> Integer
         raise InputError(
             "must be one of the classes {classes}, got {value!r} in row {row}",
             argument="labels",
-            remedy="pass the labels of the columns as {classes}"
+            remedy="name the columns by their labels in the argument classes"
             if tuple(classes) == tuple(range(len(classes)))
             else None,
             classes=list(classes),
@@ -267,7 +267,9 @@ def _as_table(probabilities: Any, fitted: Sequence[Label] | None) -> Floats:
         raise InputError("must be a table, got rows of different lengths", argument="probabilities") from None
     if table.ndim != 2 or not table.size:
         remedy = "for the scores of one class, use fairramp.fit_rule, fairramp.audit or fairramp.frontier"
-        if fitted is not None:
+        if table.dtype.kind in "OUST":
+            remedy = "pass what predict_proba returns, not predict"
+        elif fitted is not None:
             remedy = "pass the scores of all classes of the rule: {fitted}"
         raise InputError(
             "must have the shape (rows, classes), or be a mapping or a dataframe with a column per class, got "
@@ -284,6 +286,15 @@ def _as_table(probabilities: Any, fitted: Sequence[Label] | None) -> Floats:
             "must be numbers, got values of type {kind}", argument="probabilities", kind=table.dtype.name
         )
     return table.astype(np.float64, copy=False)
+
+
+def _rescaling(scores: Floats) -> str | None:
+    """How to make probabilities of a row of scores that are none."""
+    if not np.isfinite(scores).all():
+        return None
+    if scores.min() >= 0 and abs(scores.sum() - 100) < 1:
+        return "divide percentages by 100"
+    return "turn logits into probabilities with scipy.special.softmax(logits, axis=1)"
 
 
 def _check(values: Floats, classes: Sequence[Label]) -> None:
@@ -305,9 +316,7 @@ def _check(values: Floats, classes: Sequence[Label]) -> None:
         raise InputError(
             "must be between 0 and 1, got {value!r} for class {label!r} in row {row}",
             argument="probabilities",
-            remedy="turn logits into probabilities with scipy.special.softmax(logits, axis=1)"
-            if np.isfinite(values[row, c])
-            else None,
+            remedy=_rescaling(values[row]),
             value=float(values[row, c]),
             label=classes[c],
             row=row,
