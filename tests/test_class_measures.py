@@ -446,3 +446,13 @@ def test_a_gap_at_the_limit_is_not_above_it():
     sentence = rule.check(p, groups).sentence()
     assert "No sign that the gap" in sentence
     assert "limit of 2.0 points: 2.0 points" in sentence
+
+
+@pytest.mark.parametrize(
+    ("decisions", "labels", "types"),
+    [([True, False], [1, 0], "bool, got int"), ([0, 1], ["0", "1"], "int, got str")],
+)
+def test_labels_of_another_type_are_not_further_classes(decisions, labels, types):
+    message = f"`labels` must have the type of the decisions, {types}; convert one of them"
+    with pytest.raises(fairramp.InputError, match=message):
+        fairramp.audit_classes(decisions * 5, ["F", "M"] * 5, labels * 5)

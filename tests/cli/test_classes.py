@@ -751,3 +751,32 @@ def test_it_runs_as_a_process(shell):
     )
     done = process("audit", "s.csv", *COLUMNS, "--fail-above", "0", code=1)
     assert done.stderr == ""
+
+
+def test_a_check_without_one_of_the_groups_counts_each_row_once(shell, data):
+    fitted(shell)
+    kept = [i for i, sex in enumerate(data["sex"]) if sex == "F"]
+    shell.write("one.csv", written({name: [values[i] for i in kept] for name, values in data.items()}))
+    assert shell("check", "rule.json", "one.csv").stdout.startswith(f"{len(kept)} rows in one.csv")
+
+
+def test_decisions_between_classes_of_several_types_are_refused(shell, data):
+    rule = replace(fitted(shell), classes=("1", 2, True))
+    rule.save(shell.folder / "mixed.json")
+    told = shell.error("apply", "mixed.json", "s.csv", *DECIDE, "-o", "out.csv")
+    assert "have several types, and a column of decisions has one" in told
+    assert not (shell.folder / "out.csv").exists()
+
+
+def test_the_accuracy_of_a_fit_counts_a_blank_class(shell):
+    data = people(classes=("", "mid", "high"))
+    shell.write("blank.csv", written(data))
+    named = [
+        w for c, name in zip(("", "mid", "high"), SCORES, strict=True) for w in ("--class-score", f"{c}={name}")
+    ]
+    told = answer(shell, "fit", "blank.csv", *named, "--group", "sex", "--label", "truth", "-o", "rule.json")
+    scores = dict(zip(("", "mid", "high"), (floats(data[name]) for name in SCORES), strict=True))
+    rule = fairramp.ClassRule.load(shell.folder / "rule.json")
+    found = fairramp.audit_classes(scores, data["sex"], data["truth"], rule=rule)
+    assert told["accuracy_before"] == pytest.approx(found.accuracy_before, abs=1e-9)
+    assert told["accuracy_after"] == pytest.approx(found.accuracy_after, abs=1e-9)

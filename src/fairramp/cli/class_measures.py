@@ -72,7 +72,7 @@ def check(
     arrays.pop("labels")
     found = rule.check(**arrays, confidence=confidence)
     code = exit_code(found.verdict, sound=found.is_sound)
-    texts.show_heading(screen, found.rows[: len(rule.groups)], columns, data)
+    texts.show_heading(screen, found.rows[: len(found.rows) // len(rule.classes)], columns, data)
     first, *more = found.sentences()
     screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
     screen.say(*more, "")

@@ -19,7 +19,7 @@ from fairramp.core.table import Table, name_column, one_line
 from fairramp.core.words import wrapped
 from fairramp.data.columns import Columns
 from fairramp.data.stored import literal
-from fairramp.deploy.class_apply import probability_columns
+from fairramp.deploy.class_apply import check_types, probability_columns
 from fairramp.deploy.engines.class_duckdb import apply as project
 from fairramp.errors import FairrampError, UnsupportedError, refuse_if
 from fairramp.rule.class_rule import ClassRule
@@ -154,9 +154,12 @@ def _accuracy(job: Job, rule: ClassRule) -> float:
     """Accuracy of a rule in expectation, within DuckDB."""
     _applied(job, rule)
     weight = "weight" if "--weight" in job.numbers else "1"
-    right = " ".join(f"WHEN {literal(show_label(label))} THEN h{c}" for c, label in enumerate(rule.classes))
+    right = " ".join(
+        f"WHEN {literal(show_label(label) if label != '' else '')} THEN h{c}"
+        for c, label in enumerate(rule.classes)
+    )
     ((found,),) = job.source.connection.execute(
-        f"SELECT sum({weight} * CASE truth {right} ELSE 0 END) / sum({weight}) FROM "
+        f"SELECT sum({weight} * CASE coalesce(truth, '') {right} ELSE 0 END) / sum({weight}) FROM "
         f"(SELECT *, {job.truth} AS truth FROM applied)"
     ).fetchall()
     return float(found)
@@ -272,6 +275,8 @@ def apply(
     how: Mapping[str, Any],
 ) -> None:
     """Add the chance of every class, and decisions, to a file."""
+    if key is not None:
+        check_types(rule)
     names = [f"{prefix}{name}" for name in (*probability_columns(rule), *(["decision"] if key else []))]
     with opened(screen, data, columns, rule.classes, rule=rule, may_be_empty=True, **how) as job:
         library.check_new(job, names)

@@ -152,7 +152,7 @@ class ClassSample:
 
 def checked_classes(classes: Sequence[Any]) -> tuple[Label, ...]:
     """The labels of classes: at least two different strings, integers or booleans."""
-    if isinstance(classes, str | bytes) or not hasattr(classes, "__len__"):
+    if isinstance(classes, str | bytes | set | frozenset | Mapping) or not hasattr(classes, "__len__"):
         raise InputError("must be a list of labels, one per column", argument="classes", got=classes)
     try:
         found = tuple(canonical_label(label) for label in classes)
@@ -193,7 +193,10 @@ def class_columns(
                 "is for arrays; the columns of {probabilities} have names already", argument="classes"
             )
         known = checked_classes(list(named))
-        values = np.stack([as_column(column, "probabilities") for column in named.values()], axis=1)
+        columns = [as_column(column, "probabilities") for column in named.values()]
+        if len(lengths := sorted(set(map(len, columns)))) > 1:
+            raise InputError("has columns of {lengths} rows", argument="probabilities", lengths=lengths)
+        values = np.stack(columns, axis=1)
         names = tuple(named) if all(isinstance(name, str) for name in named) else None
     if fitted is not None and tuple(map(label_key, known)) != tuple(map(label_key, fitted)):
         place = {label_key(label): i for i, label in enumerate(known)}
@@ -226,7 +229,7 @@ def class_indices(labels: Any, classes: Sequence[Label], n_rows: int) -> Integer
         raise InputError(
             "must be one of the classes {classes}, got {value!r} in row {row}",
             argument="labels",
-            remedy="name the columns by their labels in the argument classes"
+            remedy="name the columns by their labels in the argument classes, if there is a rule in its fit"
             if tuple(classes) == tuple(range(len(classes)))
             else None,
             classes=list(classes),
@@ -261,8 +264,9 @@ def _named_columns(probabilities: Any) -> dict[Any, Any] | None:
 
 
 def _as_table(probabilities: Any, fitted: Sequence[Label] | None) -> Floats:
+    masked = isinstance(probabilities, np.ma.MaskedArray)
     try:
-        table: Array = np.asarray(probabilities)
+        table: Array = probabilities if masked else np.asarray(probabilities)
     except ValueError:
         raise InputError("must be a table, got rows of different lengths", argument="probabilities") from None
     if table.ndim != 2 or not table.size:
@@ -279,7 +283,7 @@ def _as_table(probabilities: Any, fitted: Sequence[Label] | None) -> Floats:
             shape=table.shape,
             fitted=list(fitted or ()),
         )
-    if table.dtype.kind == "O":
+    if masked or table.dtype.kind == "O":
         return np.stack([as_column(column, "probabilities") for column in table.T], axis=1)
     if table.dtype.kind not in "fiub":
         raise InputError(

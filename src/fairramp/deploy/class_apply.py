@@ -28,7 +28,7 @@ def apply(
         check_classes_engine(table)
     key, columns, new = checked(table, rule, probability_columns(rule), id, key, prefix, names)
     if id is not None:
-        _check_types(rule)
+        check_types(rule)
     if not is_lazy(table):
         return give(nw.from_native(_in_memory(rule, table, columns, key, new)))
     groups = lazily_checked(table, columns, None)
@@ -48,7 +48,7 @@ def probability_columns(rule: ClassRule) -> list[str]:
     return names
 
 
-def _check_types(rule: ClassRule) -> None:
+def check_types(rule: ClassRule) -> None:
     """Raise if classes have several types, because a column of decisions has one."""
     if len(set(map(type, rule.classes))) > 1:
         raise InputError(

@@ -22,7 +22,7 @@ from fairramp.data.columns import Columns
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import scaling
 from fairramp.data.stored import literal
-from fairramp.fit.class_moments import NEAR, ClassMoments, Part, Window
+from fairramp.fit.class_moments import NEAR, ClassMoments, Part, Window, rounded
 from fairramp.fit.classes import Outcome, outcome_of
 from fairramp.fit.moments import Sums
 
@@ -87,7 +87,7 @@ class LazyClassRows:
         self._keys, self._key_names = profile.keys, lazy.keys
         rows = self._coded(None)
         (self.masses,), (sizes,) = self._totals(rows, ["1e0"]), self._totals(rows, ["1e0"], "1e0")
-        self.sizes = np.rint(sizes).astype(np.int64)
+        self.sizes = rounded(sizes)
 
     # Passes over the rows
 

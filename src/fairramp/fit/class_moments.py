@@ -25,7 +25,7 @@ from operator import add
 import numpy as np
 
 from fairramp.core.blocks import map_all
-from fairramp.core.curve import Booleans, Floats
+from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.simplex import class_chances, largest_two
 from fairramp.fit.moments import Sums
 
@@ -225,6 +225,11 @@ class Window:
         inside = self.rows.at(shifts, width)
         cost = self.cost - float(self.selected @ (shifts - self.shifts))
         return Sums(cost + inside.cost, self.selected + inside.selected, inside.curvature)
+
+
+def rounded(sizes: Floats) -> Integers:
+    """Expected numbers of rows as integers, independent of the order in which they were added up."""
+    return np.rint(sizes.round(6)).astype(np.int64)
 
 
 def joined(parts: Sequence[Part]) -> list[Part]:

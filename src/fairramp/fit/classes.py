@@ -28,7 +28,7 @@ from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError, UnsupportedError, warn
 from fairramp.fit.affine import null_space
-from fairramp.fit.class_moments import ClassMoments, Part, pieces
+from fairramp.fit.class_moments import ClassMoments, Part, pieces, rounded
 from fairramp.fit.dual import minimum
 from fairramp.fit.keywords import DEFAULTS
 from fairramp.fit.mixed import LARGEST_MISS, warn_few
@@ -71,7 +71,7 @@ class ClassSettings:
         """From settings of any fit; those that several classes do not have must have their default."""
         own = {field.name for field in fields(cls)}
         for name, value in given.items():
-            if name not in own and value != DEFAULTS[name]:
+            if name not in own and not np.array_equal(value, DEFAULTS[name]):
                 asked = f"{name}:{value}" if isinstance(value, str | bool) else name
                 raise UnsupportedError(
                     "A rule for several classes does not support {" + asked + "}", remedy="remove it"
@@ -366,7 +366,7 @@ class ClassRows:
             return plain.spread(ones, len(groups))[0], part.spread(ones, len(groups))[0]
 
         sizes, masses = (np.sum(found, axis=0) for found in zip(*map(sums, parts), strict=True))
-        return cls(parts, groups, np.rint(sizes).astype(np.int64), masses, **more)
+        return cls(parts, groups, rounded(sizes), masses, **more)
 
     def within(self, part: slice) -> "ClassRows":
         """The rows of some adjacent groups, numbered anew."""

@@ -178,4 +178,19 @@ def _decisions(
         indices = class_indices(probabilities, every, len(column))
     except InputError as error:
         raise error.renamed(groups="probabilities", labels="probabilities", label="class label") from None
+    if classes is None and labels is not None:
+        _check_types(*known)
     return np.eye(len(every))[indices], every
+
+
+def _check_types(decided: Sequence[Any], true: Sequence[Any]) -> None:
+    """Raise if no decision can equal a label, because their types differ."""
+    types = [sorted({type(label).__name__ for label in labels}) for labels in (decided, true)]
+    if set(types[0]).isdisjoint(types[1]):
+        raise InputError(
+            "must have the type of the decisions, {decided}, got {true}",
+            argument="labels",
+            remedy="convert one of them",
+            decided=", ".join(types[0]),
+            true=", ".join(types[1]),
+        )

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from fairramp.core.labels import label_parts
+from fairramp.core.labels import Label, label_parts
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of
 from fairramp.data.probable import SUM_TOLERANCE
@@ -133,9 +133,15 @@ def _level(values: str, n: int) -> str:
     return f"greatest({', '.join(f'({total}) / {m}e0' if m > 1 else total for m, total in enumerate(sums, 1))})"
 
 
+def _literal(label: Label) -> str:
+    """A class label in SQL; integers have 64 bits, as in other engines."""
+    found = literal(label)  # type: ignore[arg-type]  # classes are plain labels
+    return f"CAST({found} AS BIGINT)" if type(label) is int and abs(label) < 2**63 else found
+
+
 def _decision(rule: ClassRule, chance: Sequence[str], u: str) -> str:
     """The label of the decided class."""
-    labels = [literal(label) for label in rule.classes]  # type: ignore[arg-type]  # classes are plain labels
+    labels = [_literal(label) for label in rule.classes]
     order = rule.order.tolist()
     sure = [f"WHEN {chance[c]} >= 1e0 THEN {labels[c]}" for c in order]
     sums = accumulate((chance[c] for c in order), "{} + {}".format)
