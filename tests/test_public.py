@@ -113,7 +113,10 @@ def test_every_public_name_has_an_example(name):
 
 #: Used by other modules, or explained in the docstring of their class.
 PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed", "with_classes")} | {
-    *(f"ClassRule.{name}" for name in ("chances", "chances_of", "deciding", "drawn", "labels_of", "offsets_of")),
+    *(
+        f"ClassRule.{name}"
+        for name in ("chances", "chances_of", "deciding", "drawn", "encode", "labels_of", "offsets_of")
+    ),
     *(f"ClassRule.{name}" for name in ("probable", "reading_groups", "sample", "with_truth")),
     *(f"GroupProbabilities.{name}" for name in ("mix", "ordered", "take")),
     "Rule.chances",
