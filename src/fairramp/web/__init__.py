@@ -1,0 +1,1 @@
+"""Local web programs: `explore` looks for a rule, `serve` answers with one; starlette, uvicorn (extra `web`)."""
