@@ -530,7 +530,7 @@ def test_show_says_what_the_rule_is(shell):
     ("options", "told"),
     [
         ((*COLUMNS, "--class-score", "refuse=w"), "--class-score names the class 'refuse' twice"),
-        (("--class-score", "a=p_f", "--group", "sex"), "--class-score in s.csv must sum to 1 in every row"),
+        (("--class-score", "a=p_f", "--group", "sex"), "There must be at least two classes, got ['a']"),
         (
             ("--class-score", "a", "--group", "sex"),
             "--class-score must be CLASS=COLUMN, such as low=p_low, got 'a'",

@@ -17,6 +17,7 @@ from fairramp.core.cells import cell_columns
 from fairramp.core.labels import Label, label_key, label_of, show_label
 from fairramp.core.table import Table, name_column, one_line
 from fairramp.core.words import wrapped
+from fairramp.data.classes import checked_classes
 from fairramp.data.columns import Columns
 from fairramp.data.stored import literal
 from fairramp.deploy.class_apply import check_types, probability_columns
@@ -82,6 +83,7 @@ def opened(
     **how: Any,
 ) -> Iterator[Job]:
     """Open DATA and validate it in one pass."""
+    checked_classes(classes)
     for name in set(columns.class_scores or ()) & set(columns.grouped):
         raise FairrampError("--class-score {name!r} is also a column of groups", name=name)
     with library.opened(screen, data, columns, scale=None, rule=rule, **how) as job:

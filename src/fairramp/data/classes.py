@@ -154,12 +154,13 @@ def checked_classes(classes: Sequence[Any]) -> tuple[Label, ...]:
     """The labels of classes: at least two different strings, integers or booleans."""
     if isinstance(classes, str | bytes | set | frozenset | Mapping) or not hasattr(classes, "__len__"):
         raise InputError("must be a list of labels, one per column", argument="classes", got=classes)
+    none = "A class label must be a string, an integer or a boolean"
     try:
         found = tuple(canonical_label(label) for label in classes)
-    except InputError as error:
-        raise error.renamed(label="class label") from None
+    except InputError:
+        raise InputError(none, got=list(classes)) from None
     if any(label is None or isinstance(label, tuple) for label in found):
-        raise InputError("A class label must be a string, an integer or a boolean", got=list(found))
+        raise InputError(none, got=list(found))
     if len(found) < 2:
         raise InputError("There must be at least two classes, got {found}", found=list(found))
     if len(set(map(label_key, found))) < len(found):
@@ -283,19 +284,15 @@ def _as_table(probabilities: Any, fitted: Sequence[Label] | None) -> Floats:
             shape=table.shape,
             fitted=list(fitted or ()),
         )
-    if masked or table.dtype.kind == "O":
+    if masked or table.dtype.kind not in "fiub":
         return np.stack([as_column(column, "probabilities") for column in table.T], axis=1)
-    if table.dtype.kind not in "fiub":
-        raise InputError(
-            "must be numbers, got values of type {kind}", argument="probabilities", kind=table.dtype.name
-        )
     return table.astype(np.float64, copy=False)
 
 
 def _rescaling(scores: Floats) -> str | None:
     """How to make probabilities of a row of scores that are none."""
     if not np.isfinite(scores).all():
-        return None
+        return "fill it in or drop the row" if np.isnan(scores).any() else None
     if scores.min() >= 0 and abs(scores.sum() - 100) < 1:
         return "divide percentages by 100"
     return "turn logits into probabilities with scipy.special.softmax(logits, axis=1)"

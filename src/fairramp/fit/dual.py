@@ -66,7 +66,7 @@ def minimum(
     if best.residual > _FAILED + unit:
         raise FairrampError(
             "the thresholds did not converge: after {passes} passes, rates miss the band by {miss:.1g}",
-            remedy="use a wider ramp",
+            remedy="use a wider ramp or, if rows have weights, weights that differ less",
             passes=search.passes,
             miss=best.residual,
         )
