@@ -1,4 +1,4 @@
-"""A rule as SQL for DuckDB, PostgreSQL, Spark, Snowflake, BigQuery and SQLite.
+"""A rule as SQL for DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite, MySQL and MariaDB.
 
     expressions over the columns of any table             groups are compared one by one
     SELECT …, or CREATE VIEW … AS SELECT …                groups are looked up in a table of constants
@@ -20,6 +20,7 @@ from fairramp.data.columns import blank_columns, check_new, column_name, prefixe
 from fairramp.deploy.dialects import (
     ALSO_CALLED,
     DIALECTS,
+    NUMBER,
     Dialect,
     check_name,
     check_text,
@@ -27,6 +28,7 @@ from fairramp.deploy.dialects import (
     identifier,
     literal,
     looks_like_key,
+    only_numbers,
     without_nan,
 )
 from fairramp.deploy.formula import Formula, Lookup, decision, lookups_of
@@ -39,7 +41,6 @@ __all__ = ["expressions", "to_sql"]
 
 #: Aliases of the tables in a statement.
 _ROWS, _RAMPS, _KEY = "scored", "ramps", "secret"
-_KEY_CHARACTERS = "0123456789abcdef"
 #: Most groups in an expression; with more, databases become slow and finally reject it.
 MOST_COMPARED = 256
 
@@ -234,12 +235,13 @@ class _Order:
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
         """The guarded probability and, with a key, the decision."""
         numbers = (self.columns.score, *(self.columns.probabilities or ()))
-        are_numbers = [self.dialect.is_number.format(x=self._column(of, name)) for name in numbers]
-        found = {"probability": formula.guarded(body, "".join(are_numbers))}
+        is_number = self.dialect.is_number
+        also = [is_number.format(x=self._column(of, name)) + " AND " for name in numbers if is_number]
+        found = {"probability": formula.guarded(body, "".join(also))}
         if self.key is not None:
             table, column, _ = self.key
             # A malformed key would silently give other draws, so it counts as missing.
-            valid = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
+            valid = self.dialect.is_key.format(key=column)
             key = f"(\n  SELECT {column} FROM {table} AS {_KEY}\n  WHERE {valid})"
             id_text = self._column(of, self.columns.id, self.dialect.text)
             found["decision"] = decision(found["probability"], key, id_text, self.dialect)
@@ -252,7 +254,7 @@ class _Order:
             if kind is str:
                 return d.exactly.format(text=self._column(of, name, d.text))
             # Integers with missing values are often stored as floats, with NaN for NULL.
-            column = self._column(of, name)
+            column = only_numbers(self._column(of, name), d)
             return without_nan(column, d) if kind is int and None in parts else column
 
         columns = {
@@ -351,7 +353,10 @@ _BLANK = "  empty text is a group of the rule and NULL is not: load empty cells 
 _OWN_NAMES = re.compile(
     r"scored|ramps\d*|secret|foot|width|low|high|tie|shift|(label|missing|column)\d+|C|BINARY"
 )
-_OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef")
+_OWN_TEXTS = re.compile(
+    r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef"
+    rf"|{re.escape(NUMBER)}"
+)
 
 
 def _meant(found: set[str], given: set[str], own: re.Pattern[str]) -> bool:
@@ -374,6 +379,7 @@ def _inline(alias: str, columns: dict[str, list[str]], dialect: Dialect) -> str:
         name=alias,
         rows=",\n  ".join(rows),
         structs=",\n  ".join([f"STRUCT({first})", *rows[1:]]),
+        selects="\n  UNION ALL ".join([f"SELECT {first}", *(f"SELECT {', '.join(row)}" for row in values[1:])]),
         columns=", ".join(columns),
         numbered=", ".join(f"column{i} AS {name}" for i, name in enumerate(columns, 1)),
     )
