@@ -6,8 +6,8 @@ import sqlite3
 import duckdb
 import pyarrow as pa
 import pytest
-
 import servers
+
 from engines import _engine, spark
 from fairramp.deploy.dialects import DIALECTS, identifier
 

@@ -63,7 +63,8 @@ def orders(draw):
 
 
 REFUSALS = re.compile(
-    "contains a NUL character|valid Unicode|truncates names to 63|reads as a variable|(BigQuery|MariaDB) does not allow"
+    "contains a NUL character|valid Unicode|truncates names to 63|reads as a variable"
+    "|(BigQuery|MariaDB) does not allow"
 )
 
 

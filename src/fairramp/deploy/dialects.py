@@ -297,7 +297,7 @@ _REFUSED: tuple[tuple[str | None, Callable[[str], bool], str, str], ...] = (
     ),
     (
         "mysql",
-        lambda name: name.endswith(" ") or any(mark > "\uffff" for mark in name),
+        lambda name: name[-1:].isspace() or any(mark > "\uffff" for mark in name),
         "ends with a space or contains a character beyond U+FFFF, which {title} does not allow",
         "rename it",
     ),
