@@ -87,7 +87,7 @@ def expressions(
     END
     """
     names = {"score": score, "group": group, "strata": strata, "group_probability": group_probability, "id": id}
-    order = _Order(rule, dialect, **names, key_table=key_table, key_column=key_column)
+    order = Order(rule, dialect, **names, key_table=key_table, key_column=key_column)
     found = order.expressions()
     order.read_back(f"SELECT {', '.join(found.values())}")
     return found
@@ -115,17 +115,14 @@ def to_sql(
     >>> print(to_sql(rule, "duckdb", score="p", group="unit").splitlines()[0][:39])
     -- A fairramp rule in the SQL of DuckDB
     """
-    order = _Order(rule, dialect, **names)
+    order = Order(rule, dialect, **names)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.results)]
     if replace and view is None:
         raise InputError("needs {view}, the name of the view to replace", argument="replace")
     if view is not None and table is None:
         raise InputError("needs {table}, the name of the table that the view reads from", argument="view")
     if table is None:
-        items = zip(order.expressions().values(), new, strict=True)
-        body = ",\n".join(f"{text} AS {identifier(name, order.dialect)}" for text, name in items)
-        order.read_back(f"SELECT {body}", *new)
-        return f"{order.header(new)}\n{body}\n"
+        return f"{order.header(new)}\n{order.named(new)}\n"
     check_new(new, order.columns.all)
     statements = [order.select(order.path("table", table), new)]
     if view is not None:
@@ -138,7 +135,7 @@ def to_sql(
     return "\n".join([order.header(new), *(f"{statement};" for statement in statements), ""])
 
 
-class _Order:
+class Order:
     """A checked request, and the SQL for it."""
 
     def __init__(
@@ -193,11 +190,18 @@ class _Order:
         if n > MOST_COMPARED:
             raise InputError(
                 "Expressions support at most {most} groups, and the rule has {n:,}",
-                remedy="pass {table} to get a SELECT that looks them up",
+                remedy="write a SELECT or a view, which looks them up: pass {table}",
                 most=MOST_COMPARED,
                 n=n,
             )
         return self._finished(formula, formula.body([None] * len(formula.lookups)), "")
+
+    def named(self, new: Sequence[str]) -> str:
+        """The expressions as the items of a SELECT, with the names of the new columns."""
+        items = zip(self.expressions().values(), new, strict=True)
+        body = ",\n".join(f"{text} AS {identifier(name, self.dialect)}" for text, name in items)
+        self.read_back(f"SELECT {body}", *new)
+        return body
 
     def select(self, source: str, new: Sequence[str]) -> str:
         """A complete SELECT, with the ramps as a table of constants."""

@@ -1,0 +1,26 @@
+{# The selection rate of each group: the mean of a column of decisions or probabilities, without NULL. #}
+{% macro fairramp_rates(model, column_name, group_column) %}
+{%- set double = {"bigquery": "float64", "spark": "double", "databricks": "double"}.get(target.type, "double precision") %}
+select
+    {{ group_column }} as fairramp_group,
+    count(*) as n_rows,
+    count({{ column_name }}) as n_decided,
+    avg(cast({{ column_name }} as {{ double }})) as rate
+from {{ model }}
+group by {{ group_column }}
+{% endmacro %}
+
+{# A limit of a test. It must be a number from 0 to 1, so that a missing limit is never met. #}
+{% macro fairramp_limit(name, value) %}
+{%- if value is boolean or value is not number or not (0 <= value <= 1) -%}
+    {{ exceptions.raise_compiler_error(name ~ " must be a number between 0 and 1, got " ~ value ~ ".") }}
+{%- endif -%}
+{{ value }}
+{%- endmacro %}
+
+{# Why rates cannot be compared; the rest of a CASE comes after it. #}
+{% macro fairramp_undecided() %}
+            when count(*) = 0 then 'undecided: no rows'
+            when count(*) = 1 then 'undecided: only one group'
+            when count(rate) < count(*) then 'undecided: a group has only NULLs'
+{%- endmacro %}
