@@ -12,15 +12,16 @@ group by {{ group_column }}
 
 {# A limit of a test. It must be a number from 0 to 1, so that a missing limit is never met. #}
 {% macro fairramp_limit(name, value) %}
-{%- if value is boolean or value is not number or not (0 <= value <= 1) -%}
+{%- if execute and (value is boolean or value is not number or not (0 <= value <= 1)) -%}
     {{ exceptions.raise_compiler_error(name ~ " must be a number between 0 and 1, got " ~ value ~ ".") }}
 {%- endif -%}
 {{ value }}
 {%- endmacro %}
 
-{# Why rates cannot be compared; the rest of a CASE comes after it. #}
+{# Why rates cannot be compared, as the start of a CASE. NaN is above all numbers in many databases. #}
 {% macro fairramp_undecided() %}
             when count(*) = 0 then 'undecided: no rows'
             when count(*) = 1 then 'undecided: only one group'
             when count(rate) < count(*) then 'undecided: a group has only NULLs'
+            when not (min(rate) >= 0 and max(rate) <= 1 + 1e-9) then 'undecided: a rate is not between 0 and 1'
 {%- endmacro %}

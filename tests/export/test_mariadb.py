@@ -246,8 +246,8 @@ def test_mysql_gets_the_same_text(db):
     ("name", "message"),
     [
         ("x" * 65, "is longer than 64 characters, which MariaDB does not allow; use a shorter one"),
-        ("a ", "ends with a space or contains a character beyond U.FFFF, which MariaDB does not allow"),
-        ("🙂", "ends with a space or contains a character beyond U.FFFF"),
+        ("a ", "ends with white space or contains a character beyond U.FFFF, which MariaDB does not allow"),
+        ("🙂", "ends with white space or contains a character beyond U.FFFF"),
     ],
 )
 def test_names_that_mariadb_cannot_hold_raise(db, name, message):

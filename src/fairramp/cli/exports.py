@@ -76,7 +76,7 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
                 and looks_like_key(given[name]),
             },
             argument=name,
-            forms=" or ".join(form for form, names in _OPTIONS.items() if name in names),
+            forms=" or ".join(", ".join(form for form in _OPTIONS if name in _OPTIONS[form]).rsplit(", ", 1)),
             to=to,
         )
     table, ending = str(given.get("key_table", "")), _ENDINGS.get(to, "")
@@ -88,8 +88,8 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
         <= set(given),
         "--column needs --model, the classifier whose output it selects from": "column" in given
         and "model" not in given,
-        "--to dbt names the macro after its file: pass -o macros/NAME.sql, where NAME consists of letters, digits "
-        "and underscores": to == "dbt"
+        "--to dbt names the macro after its file: pass -o macros/NAME.sql, where NAME consists of letters, "
+        "digits and underscores": to == "dbt"
         and not ((output or "").endswith(".sql") and is_macro_name(Path(str(output)).stem)),
         "--to {to} writes a binary file: pass -o FILE{ending}": ending
         and not (output or "").lower().endswith(ending),

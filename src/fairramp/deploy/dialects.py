@@ -232,7 +232,7 @@ DIALECTS = {
         ),
     )
 }
-# The same text: it is run on MariaDB, and uses only what MySQL 8 has as well.
+# The same text. The tests run it on MariaDB; it uses only what MySQL 8 has as well.
 DIALECTS["mariadb"] = DIALECTS["mysql"]._replace(title="MariaDB")
 DUCKDB = DIALECTS["duckdb"]
 SPARK = DIALECTS["spark"]
@@ -298,7 +298,7 @@ _REFUSED: tuple[tuple[str | None, Callable[[str], bool], str, str], ...] = (
     (
         "mysql",
         lambda name: name[-1:].isspace() or any(mark > "\uffff" for mark in name),
-        "ends with a space or contains a character beyond U+FFFF, which {title} does not allow",
+        "ends with white space or contains a character beyond U+FFFF, which {title} does not allow",
         "rename it",
     ),
     (

@@ -77,8 +77,8 @@ def export(
     score: Annotated[
         str | None,
         Parameter(
-            help="SQL, dbt, ONNX: column or input with the scores (with --model, the model's output); by default, "
-            "as in the fit."
+            help="SQL, dbt, ONNX: column or input with the scores (with --model, the model's output); by "
+            "default, as in the fit."
         ),
     ] = None,
     group: Annotated[
