@@ -221,7 +221,7 @@ DIALECTS = {
             "CAST({text} AS BINARY)",
             None,
             "CAST(conv(substr(sha2({message}, 256), 1, 13), 16, 10) AS SIGNED)",
-            # MariaDB leaves NULL out of texts if it is told to behave like Oracle.
+            # With sql_mode=ORACLE, MariaDB skips NULL in concat.
             message="CASE WHEN {key} IS NOT NULL AND {id} IS NOT NULL THEN\n"
             "concat(CAST({key} AS BINARY), _binary ':', CAST({id} AS BINARY)) END",
             is_key="length({key}) = 64 AND CAST(lower(hex(unhex({key}))) AS BINARY) = CAST({key} AS BINARY)",
