@@ -18,10 +18,26 @@ group by {{ group_column }}
 {{ value }}
 {%- endmacro %}
 
-{# Why rates cannot be compared, as the start of a CASE. NaN is above all numbers in many databases. #}
-{% macro fairramp_undecided() %}
+{# One row about the rates, unless `measure` is within its limit. NaN is above all numbers in many databases. #}
+{% macro fairramp_judged(rates, name, measure, within) %}
+select * from (
+    select
+        case
             when count(*) = 0 then 'undecided: no rows'
             when count(*) = 1 then 'undecided: only one group'
             when count(rate) < count(*) then 'undecided: a group has only NULLs'
             when not (min(rate) >= 0 and max(rate) <= 1 + 1e-9) then 'undecided: a rate is not between 0 and 1'
-{%- endmacro %}
+            when {{ measure }} is null then 'undecided: all rates are 0'
+            when {{ within }} then 'within'
+            else 'exceeded'
+        end as verdict,
+        {{ measure }} as {{ name }},
+        min(rate) as lowest_rate,
+        max(rate) as highest_rate,
+        count(*) as n_groups,
+        sum(n_rows) as n_rows,
+        sum(n_decided) as n_decided
+    from ({{ rates }}) as rates
+) as judged
+where verdict <> 'within'
+{% endmacro %}
