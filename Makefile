@@ -6,11 +6,13 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
 # Some tasks have their own environment: other libraries in the reproduction would pin the versions we develop with,
-# Sphinx is needed only for the documentation, atheris supports few Python versions, and the vision part needs torch.
+# Sphinx is needed only for the documentation, atheris supports few Python versions, the vision part needs torch, and
+# dbt has dependencies with narrow versions.
 REPRO  := .venv-reproduction
 DOCS   := .venv-docs
 FUZZ   := .venv-fuzz
 VISION := .venv-vision
+DBT    := .venv-dbt
 # Folders with data. UCI: the raw files; SUBSET: images.tar, 6,000 CelebA images; CELEBA, COCO: the official layouts.
 # LINEARPOST: the authors' repository.
 UCI    ?=
@@ -22,7 +24,7 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests coverage test-spark test-torch test-browser docs docs-pictures test-docs test-readme faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests coverage test-spark test-torch test-mariadb test-dbt test-browser docs docs-pictures test-docs test-readme faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## list all targets
@@ -55,6 +57,12 @@ test-spark: $(DEV)  ## test Spark, including a cluster that loses a process duri
 test-torch: $(VENV)/ready-torch  ## test the torch export (installs torch, 200 MB)
 	$(BIN)/pytest -m torch tests/export tests/cli
 	$(BIN)/pytest src/fairramp/deploy/torch.py src/fairramp/deploy/class_torch.py
+
+test-mariadb: $(DEV)  ## test exported SQL on MariaDB (needs mariadb-server)
+	$(BIN)/pytest -m mariadb tests/export
+
+test-dbt: $(DEV) $(DBT)/ready  ## test the dbt macro and package with dbt and DuckDB (installs dbt, 200 MB)
+	$(BIN)/pytest -m dbt tests/export/test_dbt.py
 
 test-browser: $(DEV)  ## test the report in a browser (needs chromium, and npm for axe-core)
 	$(BIN)/pytest -m browser tests/browser
@@ -155,6 +163,11 @@ $(DOCS)/ready: pyproject.toml
 	$(DOCS)/bin/python -m pip install --quiet --editable '.[cli,report,spark]' --group docs
 	@touch $@
 
+$(DBT)/ready: tests/dbt/requirements.txt
+	$(PYTHON) -m venv $(DBT)
+	$(DBT)/bin/python -m pip install --quiet --requirement tests/dbt/requirements.txt
+	@touch $@
+
 $(FUZZ)/ready: pyproject.toml
 	$(PYTHON) -m venv $(FUZZ)
 	$(FUZZ)/bin/python -m pip install --quiet --editable '.[cli]' 'atheris>=3.0'
@@ -176,5 +189,5 @@ $(VENV)/ready-torch: $(DEV)
 	@touch $@
 
 clean:  ## remove all environments, builds and caches
-	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) $(DBT) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -426,7 +426,8 @@ def page() -> str:
         '| Summaries (`fairramp.summarize`) | yes, except `solver="sgd"`; rates have a known error | yes | – |',
         '| – with `GroupProbabilities` or `combine="each"` | no; the engines above work | no | – |',
         "| Streams (`fairramp.StreamingFit`) | equal selection rates and `max_gap` only, approximate | no | – |",
-        "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite | – | – | yes; SQLite without draws |",
+        "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite, MySQL, MariaDB; dbt "
+        "| – | – | yes; SQLite without draws |",
         "| ONNX, torch, JSON | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",

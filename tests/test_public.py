@@ -132,7 +132,15 @@ PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed", "
     "Rule.with_truth",
 }
 SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
-SUBMODULES = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")
+SUBMODULES = (
+    "measure.bounds",
+    "baselines",
+    "datasets",
+    "compat.fairlearn",
+    "deploy.dbt",
+    "deploy.onnx",
+    "deploy.sql",
+)
 
 
 def named(kind):

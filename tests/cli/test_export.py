@@ -6,6 +6,7 @@ import json
 import sqlite3
 
 import duckdb
+import jinja2
 import numpy as np
 import onnx
 import onnxruntime
@@ -53,6 +54,14 @@ def test_sql_matches_apply(inside, applied):
     assert [(row[0], row[-2], row[-1]) for row in found] == applied
 
 
+def test_macro_has_the_name_of_its_file(inside, applied):
+    done = inside("export", "rule.json", "--to", "dbt", "--id", "id", "--key-table", "secrets", "-o", "fair.sql")
+    assert "Macro: fair." in done.stdout
+    template = jinja2.Environment().from_string(inside.read("fair.sql"))
+    found = in_duckdb(inside.folder, f"SELECT *, {template.module.fair()} FROM scores")
+    assert [(row[0], row[-2], row[-1]) for row in found] == applied
+
+
 def test_sql_goes_to_stdout_and_messages_to_stderr(inside, applied):
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "sqlite")
     assert done.stdout.startswith("-- A fairramp rule")
@@ -68,7 +77,7 @@ def test_sql_goes_to_stdout_and_messages_to_stderr(inside, applied):
     assert (again.stdout, again.stderr) == (done.stdout, "")
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "snowflake", "bigquery"])
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "snowflake", "bigquery", "mysql", "mariadb"])
 def test_every_dialect_has_a_header(inside, dialect):
     inside("export", "rule.json", "--to", "sql", "--dialect", dialect, "--table", "a.b", "--view", "c",
            "--score", "s", "--group", "my group", "--id", "who", "--key-table", "k", "--key-column", "x",
@@ -168,7 +177,7 @@ def test_json_output(inside):
     ("arguments", "said"),
     [
         (("--to", "duckdb"), "--to sql --dialect duckdb"),
-        (("--to", "excel"), "--to must be one of 'sql', 'onnx', 'torch', 'json', got 'excel'."),
+        (("--to", "excel"), "--to must be one of 'sql', 'dbt', 'onnx', 'torch', 'json', got 'excel'."),
         (("--to", "onxx"), "did you mean 'onnx'?"),
         (("--to", "postgresql"), "--to sql --dialect postgres."),
         (("--to", "sql", "--dialect", "databricks"), "got 'databricks'; did you mean 'spark'?"),
@@ -188,7 +197,14 @@ def test_json_output(inside):
         (("--to", "onnx", "-o", "r.onnx", "--model", "none.onnx"), "none.onnx"),
         (("--to", "onnx", "-o", "no/r.onnx"), "no"),
         (("--to", "torch"), "-o FILE.pt2"),
-        (("--to", "torch", "-o", "r.pt2", "--prefix", "x"), "--prefix works with --to sql or onnx"),
+        (("--to", "torch", "-o", "r.pt2", "--prefix", "x"), "--prefix works with --to sql, dbt or onnx"),
+        (("--to", "dbt"), "pass -o macros/NAME.sql"),
+        (("--to", "dbt", "-o", "-"), "pass -o macros/NAME.sql"),
+        (("--to", "dbt", "-o", "my-rule.sql"), "where NAME consists of letters, digits and underscores"),
+        (("--to", "dbt", "-o", "fair.sql", "--table", "t"), "--table works with --to sql, not with --to dbt"),
+        (("--to", "dbt", "-o", "fair.sql", "--id", "id"), "--key-table"),
+        (("--to", "dbt", "-o", "fair.sql", "--dialect", "oracle"), "--dialect"),
+        (("--to", "dbt", "-o", "fair.sql", "--id", "id", "--key-table", KEY), "looks like a key"),
         (("--to", "sql", "--dialect", "duckdb", "-o", "rule.json"), "would overwrite the rule"),
         (("--to", "json", "-o", "rule.json"), "would overwrite the rule"),
         (("--to", "sql", "--dialect", "duckdb", "-o", "scores.csv"), "not overwritten"),
@@ -205,6 +221,7 @@ def test_mistakes_give_one_line_and_change_nothing(inside, arguments, said):
 def test_earlier_export_is_replaced(inside):
     for arguments in (
         ("sql", "-o", "r.sql", "--dialect", "duckdb"),
+        ("dbt", "-o", "fair.sql"),
         ("onnx", "-o", "r.onnx"),
         ("json", "-o", "j.json"),
     ):
@@ -294,7 +311,7 @@ def test_json_of_several_classes_is_the_rule_without_its_record(classes):
     [
         (("--to", "sql"), "SQL does not support several classes; apply in DuckDB, or export ONNX."),
         (("--to", "sql", "--dialect", "duckdb", "-o", "r.sql"), "SQL does not support several classes"),
-        (("--to", "excel"), "--to must be one of 'sql', 'onnx', 'torch', 'json', got 'excel'."),
+        (("--to", "excel"), "--to must be one of 'sql', 'dbt', 'onnx', 'torch', 'json', got 'excel'."),
         (("--to", "onnx"), "-o FILE.onnx"),
         (("--to", "onnx", "-o", "r.onnx", "--strata", "s"), "--strata"),
         (("--to", "onnx", "-o", "r.onnx", "--group-probability", "q"), "--group-probability"),

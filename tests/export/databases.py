@@ -1,23 +1,12 @@
 """A common interface to databases that run exported SQL; a missing one is skipped by name."""
 
-import contextlib
-import functools
-import glob
-import importlib.util
-import itertools
-import os
-import pwd
-import shutil
-import signal
-import socket
+import math
 import sqlite3
-import subprocess
-import tempfile
-import time
 
 import duckdb
 import pyarrow as pa
 import pytest
+import servers
 
 from engines import _engine, spark
 from fairramp.deploy.dialects import DIALECTS, identifier
@@ -28,6 +17,13 @@ TYPES = {
         "double": "double precision",
         "float": "real",
         "string": "text",
+        "int64": "bigint",
+        "bool": "boolean",
+    },
+    "mariadb": {
+        "double": "double",
+        "float": "float",
+        "string": "varchar(255)",
         "int64": "bigint",
         "bool": "boolean",
     },
@@ -97,10 +93,8 @@ class Postgres(Database):
     dialect = "postgres"
 
     def __init__(self):
-        import psycopg
-
-        self.connection = psycopg.connect(_postgres().address, autocommit=True)
-        self.log = _postgres().log
+        self.connection = servers.postgres().connect()
+        self.log = servers.postgres().log
         self.clear()
 
     def create(self, name, table):
@@ -120,6 +114,53 @@ class Postgres(Database):
 
     def clear(self):
         self.connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+
+class MariaDB(Database):
+    dialect = "mariadb"
+
+    def __init__(self):
+        self.connection = self.open("root")
+        self.logs = [f"{servers.mariadb().log}-{kind}" for kind in ("queries", "plans")]
+        self.clear()
+
+    def create(self, name, table):
+        columns = ", ".join(f"{self.quoted(f.name)} {TYPES[self.dialect][str(f.type)]}" for f in table.schema)
+        self.rows(f"CREATE TABLE {self.quoted(name)} ({columns})")
+        marks = ", ".join(["%s"] * table.num_columns)
+        given = (map(self._held, column.to_pylist()) for column in table.columns)
+        self.rows("SET sql_log_off = 1, slow_query_log = 0")  # INSERT would put the key into the logs
+        with self.connection.cursor() as cursor:
+            name = self.quoted(name).replace("%", "%%")
+            cursor.executemany(f"INSERT INTO {name} VALUES ({marks})", list(zip(*given, strict=True)))
+        self.rows("SET sql_log_off = 0, slow_query_log = 1")
+
+    @staticmethod
+    def open(user):
+        return servers.mariadb().connect(user)
+
+    @staticmethod
+    def _held(value):
+        """NULL for NaN and infinity, which no column can hold."""
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    def rows(self, text):
+        with self.connection.cursor() as cursor:
+            cursor.execute(text)
+            return list(cursor.fetchall())
+
+    def plan(self, text):
+        ways = ("EXPLAIN EXTENDED", "SHOW WARNINGS", "EXPLAIN FORMAT=JSON", "ANALYZE", "ANALYZE FORMAT=JSON")
+        self.rows("SET optimizer_trace = 'enabled=on'")
+        found = [self.rows(way if way == "SHOW WARNINGS" else f"{way} {text}") for way in ways]
+        found += [self.rows("SELECT * FROM information_schema.optimizer_trace")]
+        self.rows("SET optimizer_trace = 'enabled=off'")
+        return str(found)
+
+    def clear(self):
+        self.rows("DROP DATABASE IF EXISTS tests")
+        self.rows("CREATE DATABASE tests CHARACTER SET utf8mb4")
+        self.rows("USE tests")
 
 
 class Spark(Database):
@@ -152,116 +193,26 @@ class Spark(Database):
         self.created.clear()
 
 
-class _Server:
-    """PostgreSQL on loopback with its own data folder, stopped by process id."""
-
-    def __init__(self, programs):
-        self.folder = tempfile.mkdtemp(prefix="fairramp-postgres-")
-        run = []
-        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
-            user = pwd.getpwnam("postgres")
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
-            run = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-        data, self.log = f"{self.folder}/data", f"{self.folder}/log"
-        with open(self.log, "wb") as log:
-            initdb = [
-                f"{programs}/initdb",
-                "-D",
-                data,
-                "-U",
-                "tests",
-                "-A",
-                "trust",
-                "-E",
-                "UTF8",
-                "--no-locale",
-                "-N",
-            ]
-            subprocess.run([*run, *initdb], check=True, cwd=self.folder, stdout=log, stderr=log, timeout=60)
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
-            settings = {
-                "listen_addresses": "127.0.0.1",
-                "port": port,
-                "unix_socket_directories": "",
-                "fsync": "off",
-                "log_statement": "all",
-                "log_parameter_max_length": -1,
-                "session_preload_libraries": "auto_explain",
-                "auto_explain.log_min_duration": 0,
-                "auto_explain.log_analyze": "on",
-                "auto_explain.log_verbose": "on",
-            }
-            options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in settings.items())
-            self.process = subprocess.Popen(
-                [*run, f"{programs}/postgres", "-D", data, *options], cwd=self.folder, stdout=log, stderr=log
-            )
-        self.address = f"host=127.0.0.1 port={port} user=tests dbname=postgres"
-        self._wait()
-
-    def _wait(self):
-        import psycopg
-
-        end = time.monotonic() + 30
-        while True:
-            try:
-                psycopg.connect(self.address, connect_timeout=2).close()
-                return
-            except psycopg.OperationalError:
-                if self.process.poll() is not None or time.monotonic() > end:
-                    self.stop()
-                    raise
-                time.sleep(0.05)
-
-    def stop(self):
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(20)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _programs():
-    """Folder of PostgreSQL's programs, which Debian leaves off the path; None if not installed."""
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    if not found and shutil.which("initdb"):
-        found = [os.path.realpath(shutil.which("initdb"))]
-    return os.path.dirname(found[-1]) if found else None
-
-
-@functools.cache
-def _postgres():
-    return _Server(_programs())
-
-
 def close():
     """Leave no connection and no server running."""
     for found in _OPEN.values():
         if hasattr(found, "connection"):
             found.connection.close()
     _OPEN.clear()
-    if _postgres.cache_info().currsize:
-        _postgres().stop()
-        _postgres.cache_clear()
+    servers.stop()
 
 
-def _postgres_absent():
-    if importlib.util.find_spec("psycopg") is None:
-        return "psycopg is not installed"
-    return None if _programs() else "Debian's package postgresql is not installed"
+def _served(name, *marks):
+    """The name of a database that needs a server, as a parameter; skipped if the server is absent."""
+    why = servers.absent(name)
+    skipped = pytest.mark.skipif(why is not None, reason=f"{name}: {why}")
+    return pytest.param(name, marks=[skipped, *marks])
 
 
-CLASSES = {"duckdb": DuckDB, "postgres": Postgres, "spark": Spark, "sqlite": SQLite}
-POSTGRES = pytest.param(
-    "postgres",
-    marks=pytest.mark.skipif(_postgres_absent() is not None, reason=f"postgres: {_postgres_absent()}"),
-)
+CLASSES = {"duckdb": DuckDB, "mariadb": MariaDB, "postgres": Postgres, "spark": Spark, "sqlite": SQLite}
+POSTGRES, MARIADB = _served("postgres"), _served("mariadb", pytest.mark.mariadb)
 SPARK = _engine("spark")
-DRAWING = ("duckdb", POSTGRES, SPARK)
+DRAWING = ("duckdb", POSTGRES, MARIADB, SPARK)
 ALL = (*DRAWING, "sqlite")
 
 

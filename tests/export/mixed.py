@@ -23,7 +23,7 @@ from fairramp import GroupProbabilities, Ramp, Rule
 IDS = [f"№{i} — {'ÄÖÜßñ日本語🙂'[i % 9 :]}" if i % 3 else f"A{i:06}" for i in range(ROWS)]
 SCORE = 'score "p"'
 #: The column of each group's probability.
-SHARES = {"F'": "p-f", "μαύρος": "select", None: "it's 🙂", 3: "q3"}
+SHARES = {"F'": "p-f", "μαύρος": "select", None: "it's ☺", 3: "q3"}
 #: The values of each attribute; enough units that they are looked up instead of compared.
 VALUES = {
     "sex's": ["Weiß", "太平洋諸島 '", None],

@@ -3,11 +3,12 @@
 import functools
 import logging
 import re
+from pathlib import Path
 
 import pytest
 import sqlglot
 from cases import KEY, case
-from databases import DRAWING, POSTGRES, SPARK, arrow, database
+from databases import DRAWING, MARIADB, POSTGRES, SPARK, arrow, database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -62,7 +63,8 @@ def orders(draw):
 
 
 REFUSALS = re.compile(
-    "contains a NUL character|valid Unicode|truncates names to 63|reads as a variable|BigQuery does not allow"
+    "contains a NUL character|valid Unicode|truncates names to 63|reads as a variable"
+    "|(BigQuery|MariaDB) does not allow"
 )
 
 
@@ -96,7 +98,7 @@ def _attempt(db, names, labels):
     assert db.rows("SELECT * FROM canary") == [(1,)]
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "sqlite", POSTGRES, SPARK])
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite", POSTGRES, MARIADB, SPARK])
 def test_hostile_names_cannot_break_out(engine):
     examples = {"spark": 25, "postgres": 50}.get(engine, 60)
 
@@ -194,6 +196,10 @@ def test_key_appears_in_no_text_plan_or_log(db, caplog, capfd):
             log = file.read()
         assert "InitPlan" in log
         plan += log
+    if db.dialect == "mariadb":  # configured to log every statement, and every plan
+        logs = [Path(path).read_text(errors="replace") for path in db.logs]
+        assert all("secret" in log for log in logs)
+        plan += "".join(logs)
     assert "keys" in text
     assert len(plan) > 1000
     said = capfd.readouterr()

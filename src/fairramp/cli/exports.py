@@ -1,4 +1,4 @@
-"""Exports of a rule: SQL and JSON as text, ONNX and torch as files for a model server.
+"""Exports of a rule: SQL, a dbt macro and JSON as text, ONNX and torch as files for a model server.
 
 Files are written whole or not at all, and only replace earlier exports of the same kind. No key is read here: SQL
 names the table that holds it, and models take random draws as input.
@@ -16,16 +16,19 @@ from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
 from fairramp.core.labels import show_label
 from fairramp.data.columns import blank_columns
+from fairramp.deploy.dbt import is_macro_name, to_macro
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.deploy.plan import labels_by_column
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
+_BLANK = "Empty strings are a group of this rule, but NULL is not: load empty cells as empty strings."
 _NAMES = ("score", "group", "group_probability", "strata", "prefix")
 #: Options of each format.
 _OPTIONS = {
     "sql": ("dialect", "table", "view", "replace", "id", "key_table", "key_column", *_NAMES),
+    "dbt": ("dialect", "id", "key_table", "key_column", *_NAMES),
     "onnx": ("decisions", "model", "column", "score_type", "missing", *_NAMES),
     "torch": ("decisions",),
     "json": (),
@@ -46,13 +49,18 @@ _TORCH = {
     ),
 }
 _ENDINGS = {"onnx": ".onnx", "torch": ".pt2"}
-#: Bytes that identify an earlier export: at the start of SQL, anywhere in the others.
-_MARKS = {"sql": b"-- A fairramp rule", "onnx": b"fairramp.rule", "torch": b"fairramp.rule.json"}
+#: Bytes that identify an earlier export: at the start of texts, anywhere in the others.
+_MARKS = {
+    "sql": b"-- A fairramp rule",
+    "dbt": b"{# A fairramp rule",
+    "onnx": b"fairramp.rule",
+    "torch": b"fairramp.rule.json",
+}
 
 
 def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given: dict[str, Any]) -> None:
     """Reject formats and options that do not fit the rule, and outputs that must not be overwritten."""
-    if to == "sql" and isinstance(known, ClassRule):
+    if to in ("sql", "dbt") and isinstance(known, ClassRule):
         known.to_sql()
     if to not in _OPTIONS:
         dialect = to if to in DIALECTS else None if meant(to, _OPTIONS) else meant(to, DIALECTS, ALSO_CALLED)
@@ -68,7 +76,7 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
                 and looks_like_key(given[name]),
             },
             argument=name,
-            forms=" or ".join(form for form, names in _OPTIONS.items() if name in names),
+            forms=" or ".join(", ".join(form for form in _OPTIONS if name in _OPTIONS[form]).rsplit(", ", 1)),
             to=to,
         )
     table, ending = str(given.get("key_table", "")), _ENDINGS.get(to, "")
@@ -80,6 +88,9 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
         <= set(given),
         "--column needs --model, the classifier whose output it selects from": "column" in given
         and "model" not in given,
+        "--to dbt names the macro after its file: pass -o macros/NAME.sql, where NAME consists of letters, "
+        "digits and underscores": to == "dbt"
+        and not ((output or "").endswith(".sql") and is_macro_name(Path(str(output)).stem)),
         "--to {to} writes a binary file: pass -o FILE{ending}": ending
         and not (output or "").lower().endswith(ending),
     }
@@ -92,7 +103,7 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
         keep_others(output, replace=True)
     elif path.is_file() and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
+            earlier = content[: len(mark)] == mark if to in ("sql", "dbt") else content.find(mark) >= 0
         refuse_if(
             not earlier,
             "{path} exists and is not an earlier export, so it is not overwritten; choose another file or delete "
@@ -106,15 +117,15 @@ def export(rule: Rule | ClassRule, to: str, output: str | None, given: dict[str,
     if "group_probability" in given:
         given = given | {"group_probability": _probable(rule, to, given["group_probability"])}
     match to:
-        case "sql" if isinstance(rule, Rule):
-            write_text(output, rule.to_sql(**given), "the rule")
+        case "sql" | "dbt" if isinstance(rule, Rule):
+            text = rule.to_sql(**given) if to == "sql" else to_macro(rule, Path(str(output)).stem, **given)
+            write_text(output, text, "the rule")
             names = ("score", "group", "strata", "id", "group_probability")
             blank = blank_columns(labels_by_column(rule, rule.reading(*map(given.get, names))))
-            return (
-                ["Empty strings are a group of this rule, but NULL is not: load empty cells as empty strings."]
-                if blank
-                else []
-            )
+            return [
+                *([f"Macro: {Path(str(output)).stem}."] if to == "dbt" else []),
+                *([_BLANK] if blank else []),
+            ]
         case "json":
             write_text(output, replace(rule, record=None).to_json(), "the rule")
             return ["The record of the fit (row counts and rates of the groups) is left out."]
@@ -136,7 +147,7 @@ def export(rule: Rule | ClassRule, to: str, output: str | None, given: dict[str,
 
 def _probable(rule: Rule | ClassRule, to: str, texts: list[str]) -> Any:
     """The columns of group probabilities by group, or for ONNX the one input that holds all of them."""
-    if to == "sql":
+    if to in ("sql", "dbt"):
         return probabilities_of(texts, rule.groups)
     refuse_if(
         len(texts) > 1 or "=" in texts[0],

@@ -1,7 +1,7 @@
 """Differences between databases, and how to write names and values for each of them.
 
     name      in quotes, as given; quotes inside are doubled
-    text      in quotes; as bytes or escaped if a session setting could change the meaning of a backslash
+    text      in quotes; as bytes or escaped if a setting of the session could change its meaning
     number    always a double that is read back to the same bit
     comment   ends at the end of its line, whatever names it contains
 
@@ -36,12 +36,18 @@ class Dialect(NamedTuple):
         Whether the double {x} is NaN; None if the database has no NaN.
     draw : str or None
         The first 13 hexadecimal digits of SHA-256 of {message} as an integer; None if there is no SHA-256.
+    message : str
+        The text that is hashed, from the texts {key} and {id}.
+    is_key : str
+        Whether the text {key} consists of 64 hexadecimal digits.
     range_fails : bool
         Whether overflow or underflow may be an error instead of infinity or 0.
     constants : str
-        A table {name} of constant {rows}, or {structs}, with {columns}, or {numbered} ones.
-    is_number : str
-        A condition that the score {x} is a number, if a numeric column may hold other values.
+        A table {name} of constant {rows}, {structs} or {selects}, with {columns}, or {numbered} ones.
+    whole : str
+        The type of integers that a truth value can be cast to.
+    is_number : str or None
+        Whether the column {x} holds a number, if the database would read other values as numbers.
     replaces_views : bool
         Whether there is CREATE OR REPLACE VIEW.
     """
@@ -57,9 +63,12 @@ class Dialect(NamedTuple):
     exactly: str
     is_nan: str | None
     draw: str | None
+    message: str = "{key}\n  || ':' || {id}"
+    is_key: str = "length({key}) = 64 AND translate({key}, '0123456789abcdef', '') = ''"
     range_fails: bool = False
     constants: str = "(VALUES\n  {rows}\n) AS {name} ({columns})"
-    is_number: str = ""
+    whole: str = "INTEGER"
+    is_number: str | None = None
     replaces_views: bool = True
 
 
@@ -97,10 +106,19 @@ def _spark_text(text: str) -> str:
     return f"CAST(X'{text.encode().hex()}' AS STRING)" if set(text) & set("'\\$") else f"'{text}'"
 
 
+def _mysql_text(text: str) -> str:
+    """Bytes, which no collation affects; in hexadecimal unless all settings read a text in quotes alike."""
+    is_plain = text and text.isascii() and text.isprintable() and not set(text) & set("'\\")
+    return f"_binary '{text}'" if is_plain else f"X'{text.encode().hex()}'"
+
+
 def _escaped(text: str) -> str:
     escapes = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
     return f"'{text.translate(escapes)}'"
 
+
+#: A regular expression for how MySQL writes numbers.
+NUMBER = "^[-+]?[0-9]+([.][0-9]*)?([eE][-+]?[0-9]+)?$"
 
 DIALECTS = {
     dialect.name: dialect
@@ -188,11 +206,34 @@ DIALECTS = {
             None,
             None,
             constants="(SELECT {numbered} FROM (VALUES\n  {rows}\n)) AS {name}",
-            is_number="typeof({x}) IN ('integer', 'real') AND ",  # text would be cast to 0
+            is_number="typeof({x}) IN ('integer', 'real')",  # text would be cast to 0
             replaces_views=False,
+        ),
+        Dialect(
+            "mysql",
+            "MySQL",
+            "`",
+            "CHAR CHARACTER SET utf8mb4",
+            "DOUBLE",
+            "SIGNED",
+            _with_exponent,
+            _mysql_text,
+            "CAST({text} AS BINARY)",
+            None,
+            "CAST(conv(substr(sha2({message}, 256), 1, 13), 16, 10) AS SIGNED)",
+            # With sql_mode=ORACLE, MariaDB skips NULL in concat.
+            message="CASE WHEN {key} IS NOT NULL AND {id} IS NOT NULL THEN\n"
+            "concat(CAST({key} AS BINARY), _binary ':', CAST({id} AS BINARY)) END",
+            is_key="length({key}) = 64 AND CAST(lower(hex(unhex({key}))) AS BINARY) = CAST({key} AS BINARY)",
+            range_fails=True,
+            constants="(\n  {selects}\n) AS {name}",  # MariaDB cannot name the columns of VALUES
+            whole="SIGNED",
+            is_number=f"CAST({{x}} AS CHAR CHARACTER SET utf8mb4) REGEXP '{NUMBER}'",  # text would be read as 0
         ),
     )
 }
+# The same text. The tests run it on MariaDB; it uses only what MySQL 8 has as well.
+DIALECTS["mariadb"] = DIALECTS["mysql"]._replace(title="MariaDB")
 DUCKDB = DIALECTS["duckdb"]
 SPARK = DIALECTS["spark"]
 #: Other names for some of them.
@@ -214,6 +255,12 @@ def literal(value: str | int | float | bool, dialect: Dialect = DUCKDB) -> str:
     }
     text = write[type(value)](value)
     return f"({text})" if text.startswith("-") else text
+
+
+def only_numbers(column: str, dialect: Dialect) -> str:
+    """A column of integers or truth values, with NULL for text that the database would compare as a number."""
+    is_number = dialect.is_number and dialect.is_number.format(x=column)
+    return f"CASE WHEN {is_number} THEN {column} END" if is_number else column
 
 
 def without_nan(column: str, dialect: Dialect) -> str:
@@ -243,6 +290,18 @@ _REFUSED: tuple[tuple[str | None, Callable[[str], bool], str, str], ...] = (
         "use a shorter one",
     ),
     (
+        "mysql",
+        lambda name: len(name) > 64,
+        "is longer than 64 characters, which {title} does not allow",
+        "use a shorter one",
+    ),
+    (
+        "mysql",
+        lambda name: name[-1:].isspace() or any(mark > "\uffff" for mark in name),
+        "ends with white space or contains a character beyond U+FFFF, which {title} does not allow",
+        "rename it",
+    ),
+    (
         "spark",
         lambda name: "${" in name,
         "contains '${{', which Spark reads as a variable",
@@ -262,7 +321,11 @@ def check_text(role: str, text: str, dialect: Dialect | None = None) -> str:
     for only, is_refused, why, remedy in _REFUSED:
         if (only is None or (dialect and only == dialect.name)) and is_refused(text):
             raise InputError(
-                role + " {text!r} " + why, remedy=remedy, text=text, bytes=len(text.encode(errors="replace"))
+                role + " {text!r} " + why,
+                remedy=remedy,
+                text=text,
+                bytes=len(text.encode(errors="replace")),
+                title=dialect and dialect.title,
             )
     return text
 

@@ -46,15 +46,15 @@ def decision(probability: str, key: str, id_text: str, dialect: Dialect) -> str:
     zero, one = literal(0.0, dialect), literal(1.0, dialect)
     return (
         f"CAST(CASE\nWHEN {probability} <= {zero} THEN 0\nWHEN {probability} >= {one} THEN 1\n"
-        f"ELSE CAST({draw(key, id_text, dialect)}\n< {probability} AS INTEGER)\nEND AS {dialect.small})"
+        f"ELSE CAST({draw(key, id_text, dialect)}\n< {probability} AS {dialect.whole})\nEND AS {dialect.small})"
     )
 
 
 def draw(key: str, id_text: str, dialect: Dialect) -> str:
     """The draw of an id; NULL if the id or the key is NULL."""
     assert dialect.draw is not None
-    whole = dialect.draw.format(message=f"{key}\n  || ':' || {id_text}")
-    return f"{whole} / {literal(2.0**52, dialect)}"
+    digits = dialect.draw.format(message=dialect.message.format(key=key, id=id_text))
+    return f"{digits} / {literal(2.0**52, dialect)}"
 
 
 class Lookup(NamedTuple):

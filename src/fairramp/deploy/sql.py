@@ -1,4 +1,4 @@
-"""A rule as SQL for DuckDB, PostgreSQL, Spark, Snowflake, BigQuery and SQLite.
+"""A rule as SQL for DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite, MySQL and MariaDB.
 
     expressions over the columns of any table             groups are compared one by one
     SELECT …, or CREATE VIEW … AS SELECT …                groups are looked up in a table of constants
@@ -20,6 +20,7 @@ from fairramp.data.columns import blank_columns, check_new, column_name, prefixe
 from fairramp.deploy.dialects import (
     ALSO_CALLED,
     DIALECTS,
+    NUMBER,
     Dialect,
     check_name,
     check_text,
@@ -27,6 +28,7 @@ from fairramp.deploy.dialects import (
     identifier,
     literal,
     looks_like_key,
+    only_numbers,
     without_nan,
 )
 from fairramp.deploy.formula import Formula, Lookup, decision, lookups_of
@@ -39,7 +41,6 @@ __all__ = ["expressions", "to_sql"]
 
 #: Aliases of the tables in a statement.
 _ROWS, _RAMPS, _KEY = "scored", "ramps", "secret"
-_KEY_CHARACTERS = "0123456789abcdef"
 #: Most groups in an expression; with more, databases become slow and finally reject it.
 MOST_COMPARED = 256
 
@@ -86,7 +87,7 @@ def expressions(
     END
     """
     names = {"score": score, "group": group, "strata": strata, "group_probability": group_probability, "id": id}
-    order = _Order(rule, dialect, **names, key_table=key_table, key_column=key_column)
+    order = Order(rule, dialect, **names, key_table=key_table, key_column=key_column)
     found = order.expressions()
     order.read_back(f"SELECT {', '.join(found.values())}")
     return found
@@ -114,17 +115,14 @@ def to_sql(
     >>> print(to_sql(rule, "duckdb", score="p", group="unit").splitlines()[0][:39])
     -- A fairramp rule in the SQL of DuckDB
     """
-    order = _Order(rule, dialect, **names)
+    order = Order(rule, dialect, **names)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.results)]
     if replace and view is None:
         raise InputError("needs {view}, the name of the view to replace", argument="replace")
     if view is not None and table is None:
         raise InputError("needs {table}, the name of the table that the view reads from", argument="view")
     if table is None:
-        items = zip(order.expressions().values(), new, strict=True)
-        body = ",\n".join(f"{text} AS {identifier(name, order.dialect)}" for text, name in items)
-        order.read_back(f"SELECT {body}", *new)
-        return f"{order.header(new)}\n{body}\n"
+        return f"{order.header(new)}\n{order.named(new)}\n"
     check_new(new, order.columns.all)
     statements = [order.select(order.path("table", table), new)]
     if view is not None:
@@ -137,7 +135,7 @@ def to_sql(
     return "\n".join([order.header(new), *(f"{statement};" for statement in statements), ""])
 
 
-class _Order:
+class Order:
     """A checked request, and the SQL for it."""
 
     def __init__(
@@ -192,11 +190,18 @@ class _Order:
         if n > MOST_COMPARED:
             raise InputError(
                 "Expressions support at most {most} groups, and the rule has {n:,}",
-                remedy="pass {table} to get a SELECT that looks them up",
+                remedy="write a SELECT or a view, which looks them up: pass {table}",
                 most=MOST_COMPARED,
                 n=n,
             )
         return self._finished(formula, formula.body([None] * len(formula.lookups)), "")
+
+    def named(self, new: Sequence[str]) -> str:
+        """The expressions as the items of a SELECT, with the names of the new columns."""
+        items = zip(self.expressions().values(), new, strict=True)
+        body = ",\n".join(f"{text} AS {identifier(name, self.dialect)}" for text, name in items)
+        self.read_back(f"SELECT {body}", *new)
+        return body
 
     def select(self, source: str, new: Sequence[str]) -> str:
         """A complete SELECT, with the ramps as a table of constants."""
@@ -234,12 +239,13 @@ class _Order:
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
         """The guarded probability and, with a key, the decision."""
         numbers = (self.columns.score, *(self.columns.probabilities or ()))
-        are_numbers = [self.dialect.is_number.format(x=self._column(of, name)) for name in numbers]
-        found = {"probability": formula.guarded(body, "".join(are_numbers))}
+        is_number = self.dialect.is_number
+        also = [is_number.format(x=self._column(of, name)) + " AND " for name in numbers if is_number]
+        found = {"probability": formula.guarded(body, "".join(also))}
         if self.key is not None:
             table, column, _ = self.key
             # A malformed key would silently give other draws, so it counts as missing.
-            valid = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
+            valid = self.dialect.is_key.format(key=column)
             key = f"(\n  SELECT {column} FROM {table} AS {_KEY}\n  WHERE {valid})"
             id_text = self._column(of, self.columns.id, self.dialect.text)
             found["decision"] = decision(found["probability"], key, id_text, self.dialect)
@@ -252,7 +258,7 @@ class _Order:
             if kind is str:
                 return d.exactly.format(text=self._column(of, name, d.text))
             # Integers with missing values are often stored as floats, with NaN for NULL.
-            column = self._column(of, name)
+            column = only_numbers(self._column(of, name), d)
             return without_nan(column, d) if kind is int and None in parts else column
 
         columns = {
@@ -351,7 +357,10 @@ _BLANK = "  empty text is a group of the rule and NULL is not: load empty cells 
 _OWN_NAMES = re.compile(
     r"scored|ramps\d*|secret|foot|width|low|high|tie|shift|(label|missing|column)\d+|C|BINARY"
 )
-_OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef")
+_OWN_TEXTS = re.compile(
+    r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef"
+    rf"|{re.escape(NUMBER)}"
+)
 
 
 def _meant(found: set[str], given: set[str], own: re.Pattern[str]) -> bool:
@@ -374,6 +383,7 @@ def _inline(alias: str, columns: dict[str, list[str]], dialect: Dialect) -> str:
         name=alias,
         rows=",\n  ".join(rows),
         structs=",\n  ".join([f"STRUCT({first})", *rows[1:]]),
+        selects="\n  UNION ALL ".join([f"SELECT {first}", *(f"SELECT {', '.join(row)}" for row in values[1:])]),
         columns=", ".join(columns),
         numbered=", ".join(f"column{i} AS {name}" for i, name in enumerate(columns, 1)),
     )

@@ -153,7 +153,7 @@ class Verbs(Drawn):
 
         Parameters
         ----------
-        dialect : {"duckdb", "postgres", "spark", "snowflake", "bigquery", "sqlite"}
+        dialect : {"duckdb", "postgres", "spark", "snowflake", "bigquery", "sqlite", "mysql", "mariadb"}
             The SQL dialect.
         table, view : str or list of str, optional
             Names, quoted as given; a string is split at dots, as in "schema.table", a list is not.

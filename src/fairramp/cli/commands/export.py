@@ -1,4 +1,4 @@
-"""`fairramp export`: a rule as SQL, ONNX, torch or JSON."""
+"""`fairramp export`: a rule as SQL, a dbt macro, ONNX, torch or JSON."""
 
 from typing import Annotated, Literal
 
@@ -19,15 +19,21 @@ def export(
     /,
     *,
     to: Annotated[
-        str, Parameter(help="Format: sql, onnx, torch or json (the rule without the record of its fit).")
+        str, Parameter(help="Format: sql, dbt, onnx, torch or json (the rule without the record of its fit).")
     ],
     dialect: Annotated[
         str | None,
-        Parameter(help="SQL dialect: duckdb, postgres, spark, snowflake, bigquery or sqlite."),
+        Parameter(
+            help="SQL, dbt: duckdb (the default for dbt), postgres, spark, snowflake, bigquery, sqlite, mysql or "
+            "mariadb."
+        ),
     ] = None,
     output: Annotated[
         str | None,
-        Parameter(name=OUTPUT, help="Output file, required for onnx and torch; sql and json default to stdout."),
+        Parameter(
+            name=OUTPUT,
+            help="Output file; sql and json default to stdout, and a dbt macro has the name of its file.",
+        ),
     ] = None,
     table: Annotated[str | None, Parameter(help="SQL: write a complete SELECT from this table.")] = None,
     view: Annotated[str | None, Parameter(help="SQL: write a CREATE VIEW with this name over --table.")] = None,
@@ -35,14 +41,16 @@ def export(
         bool, Parameter(help="SQL: replace an existing view with that name.", negative="", show_default=False)
     ] = False,
     id: Annotated[
-        str | None, Parameter(help="SQL: column that identifies each person; needed for decisions.")
+        str | None, Parameter(help="SQL, dbt: column that identifies each person; needed for decisions.")
     ] = None,
     key_table: Annotated[
         str | None,
-        Parameter(help="SQL: name of the one-row table that holds the secret key; do not pass the key itself."),
+        Parameter(
+            help="SQL, dbt: name of the one-row table that holds the secret key; do not pass the key itself."
+        ),
     ] = None,
     key_column: Annotated[
-        str | None, Parameter(help="SQL: column of --key-table with the key; default 'key'.")
+        str | None, Parameter(help="SQL, dbt: column of --key-table with the key; default 'key'.")
     ] = None,
     decisions: Annotated[
         bool,
@@ -64,32 +72,32 @@ def export(
     ] = None,
     missing: Annotated[str | None, Parameter(help="ONNX: value that represents a missing group.")] = None,
     prefix: Annotated[
-        str | None, Parameter(help="SQL, ONNX: prefix for the names of new columns or outputs.")
+        str | None, Parameter(help="SQL, dbt, ONNX: prefix for the names of new columns or outputs.")
     ] = None,
     score: Annotated[
         str | None,
         Parameter(
-            help="SQL, ONNX: column or input with the scores (with --model, the model's output); by default, as "
-            "in the fit."
+            help="SQL, dbt, ONNX: column or input with the scores (with --model, the model's output); by "
+            "default, as in the fit."
         ),
     ] = None,
     group: Annotated[
-        Names, Parameter(help="SQL, ONNX: column or input with the group; by default, as in the fit.")
+        Names, Parameter(help="SQL, dbt, ONNX: column or input with the group; by default, as in the fit.")
     ] = None,
     group_probability: Annotated[
         Names,
         Parameter(
-            help="SQL: column with the probability of one group, as GROUP=COLUMN; repeat the option for every "
-            "group. ONNX: name of the input with all of them. By default, as in the fit."
+            help="SQL, dbt: column with the probability of one group, as GROUP=COLUMN; repeat the option for "
+            "every group. ONNX: name of the input with all of them. By default, as in the fit."
         ),
     ] = None,
     strata: Annotated[
-        Names, Parameter(help="SQL, ONNX: column or input with the stratum; by default, as in the fit.")
+        Names, Parameter(help="SQL, dbt, ONNX: column or input with the stratum; by default, as in the fit.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Export a rule as SQL, ONNX, torch or JSON; all formats make the same decisions.
+    """Export a rule as SQL, a dbt macro, ONNX, torch or JSON; all formats make the same decisions.
 
     For example:
 
@@ -122,9 +130,10 @@ def export(
     known = naming.load_any_rule(rule)
     exports.check(known, to, output, rule, given)
     notes = exports.export(known, to, output, given)
-    form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
+    texts = {"sql": f"SQL for {dialect}", "dbt": f"a dbt macro for {dialect or 'duckdb'}"}
+    form = texts | {"onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}
     screen.say(
-        f"Exported the rule for {count(len(known.groups), 'group')} as {form}. Saved to {spoken(target)}.\n",
+        f"Exported the rule for {count(len(known.groups), 'group')} as {form[to]}. Saved to {spoken(target)}.\n",
         f"Fingerprint: {known.fingerprint}",
         *notes,
     )
