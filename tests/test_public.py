@@ -96,6 +96,7 @@ def test_import_loads_neither_scikit_learn_nor_any_engine():
         "torch",
         "onnx",
         "sqlglot",
+        "mlflow",
     }
     assert heavy.isdisjoint(result.stdout.split())
 
@@ -132,7 +133,15 @@ PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed", "
     "Rule.with_truth",
 }
 SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
-SUBMODULES = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")
+SUBMODULES = (
+    "measure.bounds",
+    "baselines",
+    "datasets",
+    "compat.fairlearn",
+    "deploy.onnx",
+    "deploy.sql",
+    "mlflow",
+)
 
 
 def named(kind):

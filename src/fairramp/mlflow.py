@@ -4,6 +4,7 @@ The model is a folder with the rule file and its evidence. MLflow calls this mod
 (``loader_module``), so nothing is pickled and no code is copied:
 
     rule.json           the state of the model
+    model.json          the column of ids that rows may have
     certificate.json    limits on the gap in the population, if there are any
     audit.json          rates, gaps and errors on the rows of an audit, if one is given
     report.html         the page for those who approve the rule, if it is given
@@ -37,7 +38,7 @@ from fairramp.show.report import Report
 
 __all__ = ["load_rule", "log_rule"]
 
-_RULE = "rule.json"
+_RULE, _MODEL = "rule.json", "model.json"
 #: Keeps new columns apart from those of the rows until these are removed.
 _PREFIX = "fairramp:"
 
@@ -148,17 +149,20 @@ def log_rule(
         place = Path(folder) / "rule"
         place.mkdir()
         rule.save(place / _RULE)
-        for part, found in (("certificate", certificate), ("audit", audit)):
+        for file, found in (
+            (_MODEL, {"id": id}),
+            ("certificate.json", certificate and certificate.to_dict()),
+            ("audit.json", audit and audit.to_dict()),
+        ):
             if found is not None:
-                text = json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False, indent=1)
-                (place / f"{part}.json").write_text(f"{text}\n", encoding="utf-8")
+                text = json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1)
+                (place / file).write_text(f"{text}\n", encoding="utf-8")
         if report is not None:
             report.save(place / "report.html")
         model = mlflow.pyfunc.log_model(
             name=name,
             loader_module=__name__,
             data_path=str(place),
-            model_config={"id": id} if id is not None else None,
             signature=_signature(rule, id),
             input_example=library("pandas").DataFrame(_example(rule)),
             params=_settings(rule),
@@ -198,9 +202,10 @@ def _mlflow() -> Any:
     return library("mlflow", "pyfunc", "models", "artifacts", install=installing("mlflow"))
 
 
-def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> "_RuleModel":
+def _load_pyfunc(path: str) -> "_RuleModel":
     """Load a logged model; MLflow calls this."""
-    return _RuleModel(load_either(Path(path) / _RULE), (model_config or {}).get("id"))
+    place = Path(path)
+    return _RuleModel(load_either(place / _RULE), json.loads((place / _MODEL).read_text(encoding="utf-8"))["id"])
 
 
 class _RuleModel:
