@@ -24,7 +24,7 @@ from typing import Any
 
 from fairramp._version import __version__
 from fairramp.core.checks import library
-from fairramp.data.columns import Columns
+from fairramp.data.columns import Columns, column_name
 from fairramp.deploy.class_apply import check_types, probability_columns
 from fairramp.errors import FairrampError, InputError, installing, refuse_if
 from fairramp.measure.audited import Audit
@@ -116,13 +116,8 @@ def log_rule(
     True
     """
     mlflow = _mlflow()
-    classes = isinstance(rule, ClassRule)
-    refuse_if(
-        not isinstance(rule, Rule | ClassRule),
-        "must be a fairramp.Rule or fairramp.ClassRule",
-        argument="rule",
-        got=rule,
-    )
+    if not isinstance(rule, Rule | ClassRule):
+        raise InputError("must be a fairramp.Rule or fairramp.ClassRule", argument="rule", got=rule)
     given = {"score": score, "class_score": class_score, "group": group, "strata": strata}
     rule = _named(rule, given | {"group_probability": group_probability})
     if certificate is None:
@@ -130,7 +125,7 @@ def log_rule(
             certificate = rule.certificate()
     for argument, value, kind in (
         ("certificate", certificate, Certificate),
-        ("audit", audit, ClassAudit if classes else Audit),
+        ("audit", audit, ClassAudit if isinstance(rule, ClassRule) else Audit),
         ("report", report, Report),
     ):
         if not isinstance(value, kind | None):
@@ -140,37 +135,36 @@ def log_rule(
     if report is not None and report.content.rule_fingerprint != rule.fingerprint:
         raise InputError("is about another rule", argument="report", remedy="make it with rule.report")
     identity = {"fairramp_rule": rule.fingerprint, "fairramp_version": __version__}
+    signature, example = _signature(rule, id), library("pandas").DataFrame(_example(rule))
     if "conda_env" not in options:
         options.setdefault("pip_requirements", [f"fairramp=={__version__}"])
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        nullcontext() if mlflow.active_run() else mlflow.start_run(),
-    ):
+    with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "rule"
         place.mkdir()
         rule.save(place / _RULE)
-        for file, found in (
+        for file, content in (
             (_MODEL, {"id": id}),
             ("certificate.json", certificate and certificate.to_dict()),
             ("audit.json", audit and audit.to_dict()),
         ):
-            if found is not None:
-                text = json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1)
+            if content is not None:
+                text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
                 (place / file).write_text(f"{text}\n", encoding="utf-8")
         if report is not None:
             report.save(place / "report.html")
-        model = mlflow.pyfunc.log_model(
-            name=name,
-            loader_module=__name__,
-            data_path=str(place),
-            signature=_signature(rule, id),
-            input_example=library("pandas").DataFrame(_example(rule)),
-            params=_settings(rule),
-            tags={**(tags or {}), **identity},
-            metadata=identity,
-            **options,
-        )
-        mlflow.log_metrics(_measured(rule, certificate, audit), model_id=model.model_id)
+        with nullcontext() if mlflow.active_run() else mlflow.start_run():
+            model = mlflow.pyfunc.log_model(
+                name=name,
+                loader_module=__name__,
+                data_path=str(place),
+                signature=signature,
+                input_example=example,
+                params=_settings(rule),
+                tags={**(tags or {}), **identity},
+                metadata=identity,
+                **options,
+            )
+            mlflow.log_metrics(_measured(rule, certificate, audit), model_id=model.model_id)
     return model
 
 
@@ -268,7 +262,7 @@ def _signature(rule: Rule | ClassRule, id: str | None) -> Any:
         new, decision = probability_columns(rule), anything
         if id is not None:
             check_types(rule)
-    ids = [id] if id is not None else []
+    ids = [] if id is None else [column_name("id", id)]
     if id in read:
         raise InputError("is already read as another column: {id}", argument="id", id=id)
     takes = columns(read, anything) + columns(ids, anything, required=False)

@@ -24,6 +24,7 @@ from fairramp.mlflow import load_rule, log_rule
 from pages import ROOT, blocks, run
 from shell import KEY
 
+os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}  # MLflow reads them on import
 mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed: make test-mlflow")
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.mlflow
@@ -39,8 +40,6 @@ def folder(tmp_path_factory):
     """Folder of a local MLflow without network; the key is not in the environment."""
     folder = tmp_path_factory.mktemp("mlflow")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-        patch.setenv("DO_NOT_TRACK", "true")
         patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")
         patch.delenv("FAIRRAMP_KEY", raising=False)
         mlflow.set_tracking_uri(os.environ["MLFLOW_TRACKING_URI"])
@@ -77,7 +76,7 @@ def fitted(kind):
         frame |= dict(zip(names.values(), shares.T, strict=True))
         return rule, frame, {"class_score": names}, (shares, {"a": a})
     if kind == "probabilities":
-        shares = rng.dirichlet([1, 1], N).T
+        shares = np.array([0.1 + 0.8 * p, 0.9 - 0.8 * p])
         groups = GroupProbabilities({"F": shares[0], "M": shares[1]})
         rule = fairramp.fit_rule(p, groups, **settings)
         columns = {"F": "p_f", "M": "p_m"}
@@ -217,7 +216,10 @@ def test_metrics_parameters_and_tags_are_those_of_the_rule(logged):
 
 def test_one_run_can_have_several_rules(folder):
     with mlflow.start_run() as active:
-        rules = [fairramp.fit_rule([0.1, 0.6] * 40, {"a": ["x", "y"] * 40}, max_gap=gap) for gap in (0.0, 0.5)]
+        rules = [
+            fairramp.fit_rule([0.1, 0.6] * 40, {"a": ["x", "y"] * 40}, max_gap=gap, target_rate=0.5)
+            for gap in (0.0, 0.5)
+        ]
         models = [log_rule(rule, score="p", name=f"rule_{i}") for i, rule in enumerate(rules)]
         assert mlflow.active_run() is not None
     assert {model.run_id for model in models} == {active.info.run_id}
@@ -242,8 +244,8 @@ def test_ids_without_a_key_are_refused_and_probabilities_need_none(logged):
     with pytest.raises(FairrampError) as error:
         loaded.predict(frame)
     assert str(error.value) == (
-        "Rows with ids are decided with a key, and FAIRRAMP_KEY is not set; set it, or leave out the column 'who' "
-        "to get probabilities alone."
+        "Rows with ids are decided with a key, and FAIRRAMP_KEY is not set; set it, or leave out the column "
+        "'who' to get probabilities alone."
     )
 
 
@@ -272,13 +274,14 @@ def test_rows_that_python_refuses_are_refused(change, sentence, logged, key):
 
 def test_arguments_that_do_not_fit_the_rule_are_refused(logged):
     rule, _, _, audit, report, _ = logged
-    other = fairramp.fit_rule([0.1, 0.6] * 40, {"a": ["x", "y"] * 40}, max_gap=0.0)
-    classes = quietly("classes")[0]
+    other = fairramp.fit_rule([0.1, 0.6] * 40, {"a": ["x", "y"] * 40}, target_rate=0.5)
+    classes, runs = quietly("classes")[0], len(mlflow.search_runs())
     for arguments, sentence in (
         ({"rule": "rule.json"}, "`rule` must be a fairramp.Rule or fairramp.ClassRule, got 'rule.json'."),
         ({}, "Pass `score`: the rule does not store the name of that column."),
         ({"class_score": {"x": "p"}}, "This rule uses `score` and no `class_score`; remove it."),
         ({"rule": classes, "score": "p"}, "This rule uses `class_score` and no `score`; remove it."),
+        ({"score": "p", "id": 3}, "`id` must be a column name, got 3."),
         ({"score": "p", "id": "p"}, "`id` is already read as another column: p."),
         ({"score": "p", "audit": report}, "`audit` must be a fairramp.Audit, got "),
         (
@@ -293,6 +296,7 @@ def test_arguments_that_do_not_fit_the_rule_are_refused(logged):
         with pytest.raises(InputError) as error:
             log_rule(**{"rule": rule} | arguments)
         assert str(error.value).startswith(sentence)
+    assert len(mlflow.search_runs()) == runs  # nothing was logged
 
 
 def test_other_models_have_no_rule(folder):
@@ -358,10 +362,7 @@ def server(logged, folder):
 
 def posted(columns, rows=slice(None)):
     """Columns as JSON has them."""
-    return {
-        name: [canonical_label(v) if v is None or isinstance(v, str | int) else float(v) for v in values[rows]]
-        for name, values in columns.items()
-    }
+    return {name: np.array(values, dtype=object)[rows].tolist() for name, values in columns.items()}
 
 
 FORMS = {
