@@ -59,8 +59,7 @@ test-torch: $(VENV)/ready-torch  ## test the torch export (installs torch, 200 M
 	$(BIN)/pytest src/fairramp/deploy/torch.py src/fairramp/deploy/class_torch.py
 
 test-mlflow: $(MLFLOW)/ready  ## test rules in MLflow, with its server (installs MLflow, 1 GB)
-	MLFLOW_DISABLE_TELEMETRY=true $(MLFLOW)/bin/python -m pytest -m mlflow tests/integrations
-	MLFLOW_DISABLE_TELEMETRY=true $(MLFLOW)/bin/python -m pytest src/fairramp/mlflow.py
+	MLFLOW_DISABLE_TELEMETRY=true $(MLFLOW)/bin/python -m pytest -m "" tests/integrations/test_mlflow.py src/fairramp/mlflow.py
 
 test-browser: $(DEV)  ## test the report in a browser (needs chromium, and npm for axe-core)
 	$(BIN)/pytest -m browser tests/browser
