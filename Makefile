@@ -7,12 +7,13 @@ READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
 # Some tasks have their own environment: other libraries in the reproduction would pin the versions we develop with,
 # Sphinx is needed only for the documentation, atheris supports few Python versions, the vision part needs torch, and
-# dbt has dependencies with narrow versions.
+# dbt and MLflow limit the versions of many packages.
 REPRO  := .venv-reproduction
 DOCS   := .venv-docs
 FUZZ   := .venv-fuzz
 VISION := .venv-vision
 DBT    := .venv-dbt
+MLFLOW := .venv-mlflow
 # Folders with data. UCI: the raw files; SUBSET: images.tar, 6,000 CelebA images; CELEBA, COCO: the official layouts.
 # LINEARPOST: the authors' repository.
 UCI    ?=
@@ -24,7 +25,7 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests coverage test-spark test-torch test-mariadb test-dbt test-browser docs docs-pictures test-docs test-readme faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests coverage test-spark test-torch test-mlflow test-mariadb test-dbt test-browser docs docs-pictures test-docs test-readme faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## list all targets
@@ -63,6 +64,9 @@ test-mariadb: $(DEV)  ## test exported SQL on MariaDB (needs mariadb-server)
 
 test-dbt: $(DEV) $(DBT)/ready  ## test the dbt macro and package with dbt and DuckDB (installs dbt, 200 MB)
 	$(BIN)/pytest -m dbt tests/export/test_dbt.py
+
+test-mlflow: $(MLFLOW)/ready  ## test rules in MLflow, with its server (installs MLflow, 1 GB)
+	MLFLOW_DISABLE_TELEMETRY=true $(MLFLOW)/bin/python -m pytest -m "" tests/integrations/test_mlflow.py src/fairramp/mlflow.py
 
 test-browser: $(DEV)  ## test the report in a browser (needs chromium, and npm for axe-core)
 	$(BIN)/pytest -m browser tests/browser
@@ -148,6 +152,11 @@ $(VISION)/ready: reproduction/vision/requirements.txt reproduction/requirements.
 	$(VISION)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/vision/requirements.txt --editable .
 	@touch $@
 
+$(MLFLOW)/ready: tests/integrations/mlflow-requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(MLFLOW)
+	$(MLFLOW)/bin/python -m pip install --quiet --requirement tests/integrations/mlflow-requirements.txt --editable '.[report]'
+	@touch $@
+
 $(REPRO)/ready: reproduction/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(REPRO)
 	$(REPRO)/bin/python -m pip install --quiet --requirement reproduction/requirements.txt --editable .
@@ -189,5 +198,5 @@ $(VENV)/ready-torch: $(DEV)
 	@touch $@
 
 clean:  ## remove all environments, builds and caches
-	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) $(DBT) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) $(DBT) $(MLFLOW) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

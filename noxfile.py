@@ -46,9 +46,11 @@ def lowest(requirement: str) -> str:
 
 
 def requirements() -> list[str]:
-    """Return the requirements of the library and its extras, except torch."""
+    """Return the requirements of the library and its extras, except the large ones."""
     extras = PROJECT["project"]["optional-dependencies"]
-    optional = [r for name, group in extras.items() if name not in ("all", "torch", "vision") for r in group]
+    optional = [
+        r for name, group in extras.items() if name not in ("all", "mlflow", "torch", "vision") for r in group
+    ]
     return [*PROJECT["project"]["dependencies"], *optional]
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 #: Pages whose code has its own tests, next to the databases and runtimes it needs.
-TESTED_ELSEWHERE = {"production.md", "rule-format.md", "sql.md"}
+TESTED_ELSEWHERE = {"integrations/mlflow.md", "production.md", "rule-format.md", "sql.md"}
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_SHOWN = re.compile(r"<!-- output not shown -->\s*$")
 _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")

@@ -96,6 +96,7 @@ def test_import_loads_neither_scikit_learn_nor_any_engine():
         "torch",
         "onnx",
         "sqlglot",
+        "mlflow",
     }
     assert heavy.isdisjoint(result.stdout.split())
 
@@ -140,6 +141,7 @@ SUBMODULES = (
     "deploy.dbt",
     "deploy.onnx",
     "deploy.sql",
+    "mlflow",
 )
 
 

@@ -15,7 +15,7 @@ import fairramp
 from fairramp.cli.naming import values_of
 from fairramp.cli.render import STDIN, Screen, spoken
 from fairramp.cli.scan import Job, inner_name, scan
-from fairramp.cli.secret import ENVIRONMENT, read_key
+from fairramp.cli.secret import read_key
 from fairramp.core.cells import cell_columns
 from fairramp.core.checks import check_option
 from fairramp.core.labels import Label, label_key, label_of, label_parts
@@ -27,6 +27,7 @@ from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.fit.gains import Costs
 from fairramp.measure.confusion import Confusion
 from fairramp.rule.class_rule import ClassRule
+from fairramp.rule.draws import ENVIRONMENT
 from fairramp.rule.rule import Rule
 
 #: Matches integers as Python writes them.

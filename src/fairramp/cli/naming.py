@@ -1,18 +1,15 @@
 """Which rule, columns and groups the options of a command name."""
 
-import contextlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from fairramp.core.labels import Label, label_parts, show_label
 from fairramp.data.columns import Columns, class_score_columns, probability_columns
 from fairramp.data.stored import format_of
 from fairramp.errors import FairrampError, RuleFormatError, UnsupportedError, refuse_if
-from fairramp.rule.class_file import CLASS_FORMAT
 from fairramp.rule.class_rule import ClassRule
+from fairramp.rule.either import load_either
 from fairramp.rule.rule import Rule
 
 
@@ -31,7 +28,7 @@ def load_rule(path: str, command: str | None = None) -> Rule:
 def load_any_rule(path: str, command: str | None = None) -> Rule | ClassRule:
     """Load a rule; `command` is the command if it takes DATA after the rule."""
     try:
-        return (ClassRule if rule_format(path) == CLASS_FORMAT else Rule).load(path)
+        return load_either(path)
     except RuleFormatError:
         if format_of(path) in ("json", None) and not path.lower().endswith((".xlsx", ".xls")):
             raise
@@ -58,15 +55,6 @@ def refuse_unused(group_probability: Sequence[str] | None, rule: Rule | ClassRul
         group_probability and rule is None,
         "--group-probability needs --rule, a rule that uses group probabilities",
     )
-
-
-def rule_format(path: str) -> str | None:
-    """The format that a file states, if it is JSON; readers check the rest."""
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        content = json.loads(Path(path).read_bytes())
-        if isinstance(content, dict) and isinstance(content.get("format"), str):
-            return str(content["format"])
-    return None
 
 
 def columns_of(

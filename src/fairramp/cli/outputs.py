@@ -20,7 +20,7 @@ from typing import Any
 
 import duckdb
 
-from fairramp.cli.naming import load_any_rule, rule_format
+from fairramp.cli.naming import load_any_rule
 from fairramp.cli.render import STDIN, STDOUT
 from fairramp.core.table import Table
 from fairramp.data import files
@@ -29,6 +29,7 @@ from fairramp.deploy.dialects import identifier
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.class_file import CLASS_FORMAT
 from fairramp.rule.class_rule import ClassRule
+from fairramp.rule.either import rule_format
 from fairramp.rule.file import FORMAT
 from fairramp.rule.rule import Rule
 

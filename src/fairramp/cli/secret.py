@@ -6,9 +6,8 @@ import stat
 from pathlib import Path
 
 from fairramp.errors import FairrampError, refuse_if
+from fairramp.rule.draws import ENVIRONMENT
 
-#: Environment variable that may hold the key.
-ENVIRONMENT = "FAIRRAMP_KEY"
 _KEY_LENGTH = 64
 _known: set[str] = set()
 

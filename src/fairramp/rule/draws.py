@@ -12,6 +12,7 @@ like a password. Ids are strings or integers (written in decimal). Floats, boole
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,8 @@ import numpy.typing as npt
 from fairramp.core.checks import check_length
 from fairramp.errors import InputError, shown
 
+#: Environment variable that may hold the key.
+ENVIRONMENT = "FAIRRAMP_KEY"
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -127,6 +130,15 @@ def checked_key(key: Any) -> str:
         remedy="create one with fairramp keygen or secrets.token_hex(32)",
         what=count if isinstance(key, str) else type(key).__name__,
     )
+
+
+def key_in_environment() -> str | None:
+    """The key in the environment, checked; None if the variable is not set."""
+    text = os.environ.get(ENVIRONMENT)
+    try:
+        return None if text is None else checked_key(text)
+    except InputError as error:
+        raise error.renamed(key=ENVIRONMENT) from None
 
 
 def _checked_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
