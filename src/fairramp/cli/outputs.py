@@ -46,10 +46,12 @@ def check_output(
     *,
     table: bool = False,
     pictures: bool = False,
+    option: str = "-o",
 ) -> None:
     """Reject an output that cannot be written or is one of the inputs, before any work is done.
 
-    The ending of a `table` must name its format; with `pictures`, it may also be that of a picture.
+    The ending of a `table` must name its format; with `pictures`, it may also be that of a picture. `option` names
+    the output.
     """
     if is_stream(output):
         return
@@ -76,7 +78,8 @@ def check_output(
         refuse_if(
             os.path.realpath(file) == os.path.realpath(output)
             or (os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)),
-            "-o {output} would overwrite {what}; choose another file",
+            "{option} {output} would overwrite {what}; choose another file",
+            option=option,
             output=output,
             what=what,
         )
