@@ -78,7 +78,8 @@ def test_nothing_in_the_data_is_markup_in_the_summary(shell):
         "=cmd()",
         '"; rm -rf /',
         "${{ github.token }}",
-        "::set-output name=verdict::within",
+        "::error::x",
+        "##[error]x",
     ]
     cells = ['"' + name.replace('"', '""') + '"' for name in names]
     lines = [f"{p},{cell}" for cell in cells for p in (0.25, 0.75)]
@@ -90,7 +91,7 @@ def test_nothing_in_the_data_is_markup_in_the_summary(shell):
     shown = [cell for row in rendered(text).texts() for cell in row]
     for name in (":tada:", "=cmd()", '"; rm -rf /', "${{ github.token }}", "a|b", "<script>alert(1)</script>"):
         assert name in shown
-    assert not re.search(r":[\w+-]+:(?!\S*&#8203)", text.replace("| ---: |", "")) or ":&#8203;tada:" in text
+    assert not re.search(r":(tada|100):", text)
     assert not re.search(r"(?m)^\s*::|##\[", text)
 
 

@@ -50,8 +50,8 @@ def check_output(
 ) -> None:
     """Reject an output that cannot be written or is one of the inputs, before any work is done.
 
-    The ending of a `table` must name its format; with `pictures`, it may also be that of a picture. `option` names
-    the output.
+    The ending of a `table` must name its format; with `pictures`, it may also be that of a picture. `option`
+    names the output.
     """
     if is_stream(output):
         return

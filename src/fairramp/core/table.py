@@ -209,9 +209,9 @@ class Table:
         r"""Convert to a Markdown table as GitHub and many other programs show it, with the printed columns.
 
         Every row is included, unless `every` is false: a long table then has its first and last rows, as when it
-        is printed. Names appear as they are printed, whatever markup they contain. In names that GitHub would turn
-        into a mention, a link or an emoji, such as @team, #1, www.example.com or :tada:, an invisible character
-        prevents that.
+        is printed. Names appear as they are printed, whatever markup they contain. In names that GitHub would
+        turn into a mention, a link or an emoji, such as @team, #1, www.example.com or :tada:, an invisible
+        character prevents that.
 
         Returns
         -------
