@@ -109,6 +109,10 @@ class Table:
         """Column names."""
         return tuple(self._columns)
 
+    def heading(self, name: str) -> str:
+        """The heading of a column."""
+        return self._headings.get(name, one_line(name.replace("_", " ")))
+
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()))) if self._columns else 0
 
@@ -259,7 +263,7 @@ class Table:
 
         def shown(name: str) -> tuple[str, list[str]]:
             stem = starts.get(name, name)
-            heading = self._headings.get(stem, one_line(stem.replace("_", " ")))
+            heading = self.heading(stem)
             if name in values:
                 return f"{heading} ({self._level} CI)", [name, *values[name]]
             return heading, [name, f"{stem}_to"] if name in starts else [name]
