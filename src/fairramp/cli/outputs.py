@@ -85,6 +85,20 @@ def check_output(
         )
 
 
+def check_folder(path: str) -> None:
+    """Reject a folder that exists or cannot be made, before any work is done."""
+    parent = Path(path).resolve().parent
+    refuse(
+        {
+            "Cannot write {path}: it already exists; choose another name": os.path.lexists(path),
+            "Cannot write {path}: the folder {folder} does not exist": not parent.is_dir(),
+            "Cannot write {path}: the folder {folder} is write-protected": not os.access(parent, os.W_OK),
+        },
+        path=path,
+        folder=parent,
+    )
+
+
 def keep_others(path: str, *, replace: bool) -> Rule | ClassRule | None:
     """Reject overwriting a file that is not a rule, or a rule unless told to `replace` it; return that rule.
 

@@ -4,12 +4,13 @@
     scoring rate     the same, with h = 1 for a score above the median of all people
     impact ratio     r_c / max r           over the categories of the same table
 
-A category is a value of one column or, for several columns, an intersection of their values. People whose value is
-unknown in one of the columns are in no category. A small category has fewer than 2% of all people, those with
-unknown values included; rules of New York City let an auditor leave it out, so there is a second ratio without it.
+A category is a value of one column or, for several columns, an intersection of their values. People whose value
+is unknown in one of the columns are in no category. A small category has fewer than 2% of all people, those with
+unknown values included; rules of New York City let an auditor leave it out, so there is a second ratio without
+it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,7 @@ class Categories:
 
 def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categories]:
     """The categories of every column and, for several, of their intersections."""
-    n = codes.n_columns
+    n = len(codes.names) if codes.names else codes.n_columns
     names = codes.names or (("category",) if n == 1 else tuple(f"category {i + 1}" for i in range(n)))
     missing = set(map(label_key, [None, "", *unknown]))
     parts = [label_parts(label) if n > 1 else (label,) for label in codes.labels]
@@ -113,7 +114,7 @@ class Impact:
         """The impact of decisions with these probabilities of selection."""
         known = categories.seats >= 0
         sums = np.bincount(categories.seats[known], chances[known], minlength=len(categories.labels))
-        return cls(categories, sums)
+        return cls(categories, sums.astype(np.float64))
 
     @property
     def rates(self) -> Floats:
@@ -136,9 +137,9 @@ class Impact:
         self,
         rate: str = "selection_rate",
         selected: str = "selected",
-        headings: Mapping[str, str] | None = None,
+        heading: str | None = None,
     ) -> Table:
-        """One row per category; `rate` and `selected` name the columns of what is counted."""
+        """One row per category; `rate` and `selected` name the columns of what is counted, with its `heading`."""
         found, n = self.categories, len(self.categories.seats)
         whole = bool(np.all(self.selected == np.rint(self.selected)))
         columns = {
@@ -153,9 +154,8 @@ class Impact:
             columns["below_2_percent"] = name_column(["yes" if small else "no" for small in found.small])
             columns["impact_ratio_without_these"] = self.ratios_without_small
         shown = {"category": found.name, "share_of_people": "share of all", "below_2_percent": "below 2% of all"}
-        return Table(
-            columns, decimals=2, headings={**shown, **(headings or {})}, shares=["share_of_people", rate]
-        )
+        shown |= {selected: heading} if heading else {}
+        return Table(columns, decimals=2, headings=shown, shares=["share_of_people", rate])
 
 
 def _relative(rates: Floats, to: Floats) -> Floats:

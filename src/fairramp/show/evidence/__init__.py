@@ -120,9 +120,9 @@ def evidence(
     """Make a folder for an auditor: impact ratios, the audit, the rule, and facts that the EU AI Act lists.
 
     The impact ratios are those that Local Law 144 of New York City asks for: the selection rate of a category,
-    divided by that of the category selected most often, by each column and by intersection. Facts that Annex IV of
-    the EU AI Act lists are filled in where they are known; the others are questions. Every page says that the folder
-    claims no compliance. The same input gives the same files.
+    divided by that of the category selected most often, by each column and by intersection. Facts that Annex IV
+    of the EU AI Act lists are filled in where they are known; the others are questions. Every page says that the
+    folder claims no compliance. The same input gives the same files.
 
     Parameters
     ----------

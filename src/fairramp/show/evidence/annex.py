@@ -41,8 +41,9 @@ def annex(pack: Pack) -> list[Point]:
     return [*_general(pack), *_development(pack), *_operation(pack), *_process(pack)]
 
 
-def _kept(*texts: str | None) -> tuple[str, ...]:
-    return tuple(text for text in texts if text)
+def _kept(*texts: object) -> tuple[str, ...]:
+    """The texts, without those that do not apply, which are None or empty."""
+    return tuple(text for text in texts if text and isinstance(text, str))
 
 
 def _said(pack: Pack, name: str) -> str | None:
@@ -119,7 +120,7 @@ def _fitted(pack: Pack) -> str:
 
 def _lower(text: str | None) -> str:
     """A fact in the middle of a sentence."""
-    return text and (text[0].lower() + text[1:]).removesuffix(".") or "unknown"
+    return (text[0].lower() + text[1:]).removesuffix(".") if text else "unknown"
 
 
 def _development(pack: Pack) -> list[Point]:
@@ -204,7 +205,7 @@ def _development(pack: Pack) -> list[Point]:
                 "All rates with confidence intervals are in audit.json; impact ratios are in impact-ratios.md.",
             ),
             (
-                "Which other tests were made, for example of robustness? Where are their dated and signed reports?",
+                "Which other tests were made, such as of robustness? Where are their dated and signed reports?",
                 "Are the people in these data like those whom the system will decide about?",
             ),
         ),
@@ -266,8 +267,8 @@ def _operation(pack: Pack) -> list[Point]:
             _kept(
                 None
                 if audit.randomized is None
-                else f"Share of people decided at random: {percent(audit.randomized)}. Staff who review decisions "
-                "should know this."
+                else f"Share of people decided at random: {percent(audit.randomized)}. Staff who review "
+                "decisions should know this."
             ),
             ("Who oversees the system, who may overrule a decision, and how can people object?",),
         ),
@@ -308,7 +309,8 @@ def _process(pack: Pack) -> list[Point]:
             "Monitoring after the system is in use",
             _kept(
                 rule
-                and "The commands fairramp check and fairramp monitor test on new people whether the gap exceeds its limit."
+                and "The commands fairramp check and fairramp monitor test, on new people, whether the gap "
+                "exceeds its limit."
             ),
             ("What is the plan: which data, how often, and who acts on an alarm?",),
         ),

@@ -16,8 +16,8 @@ from fairramp.show.words import plain_name
 
 #: On every document that people read.
 NO_CLAIM = (
-    "This document states what was measured. It does not claim that any law is complied with, and it is not legal "
-    "advice."
+    "This document states what was measured. It does not claim that any law is complied with, and it is not "
+    "legal advice."
 )
 
 
@@ -48,6 +48,10 @@ class Scored:
     median: float
     side: str
     impacts: tuple[Impact, ...]
+
+    def table(self, impact: Impact) -> Table:
+        """One of the tables."""
+        return impact.table("scoring_rate", f"{self.side}_median", f"{self.side} the median")
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,15 @@ class Pack:
     versions: dict[str, str]
     sources: dict[str, str]
 
+    @property
+    def findings(self) -> list[str]:
+        """The highest rate and the lowest impact ratio of each table, in sentences."""
+        return [
+            f"{one.heading}, by {plain_name(impact.categories.name)}. {finding(impact)}"
+            for one in self.decided
+            for impact in one.impacts
+        ]
+
     @cached_property
     def impact_ratios(self) -> Table:
         """All impact ratios in one table."""
@@ -107,7 +120,7 @@ class Pack:
         """All scoring rates in one table; None for 0/1 decisions."""
         if self.scored is None:
             return None
-        return _together([("classifier", impact.table(**SCORING)) for impact in self.scored.impacts], "scores")
+        return _together([("classifier", self.scored.table(impact)) for impact in self.scored.impacts], "scores")
 
     def provenance(self) -> dict[str, Any]:
         """Versions and fingerprints."""
@@ -126,10 +139,6 @@ class Pack:
         }
 
 
-#: What is counted in tables of scores.
-SCORING = {"rate": "scoring_rate", "selected": "beyond_median"}
-
-
 def _together(tables: list[tuple[str, Table]], which: str) -> Table:
     """Tables below each other, with what each is about in two more columns."""
     columns: dict[str, list[Any]] = {}
@@ -142,7 +151,12 @@ def _together(tables: list[tuple[str, Table]], which: str) -> Table:
         for column, values in rows.items():
             columns.setdefault(column, []).extend(values)
     names = (which, "by", "category", "below_2_percent")
-    return Table({name: name_column(v) if name in names else v for name, v in columns.items()})
+    shares = [name for name in columns if name == "share_of_people" or name.endswith("_rate")]
+    return Table(
+        {name: name_column(v) if name in names else v for name, v in columns.items()},
+        decimals=2,
+        shares=shares,
+    )
 
 
 def finding(impact: Impact, verb: str = "selected") -> str:
@@ -156,5 +170,5 @@ def finding(impact: Impact, verb: str = "selected") -> str:
     high, low = int(rates.argmax()), int(rates.argmin())
     return (
         f"Highest rate: {labels[high]}, {percent(rates[high])}. Lowest impact ratio: {labels[low]}, "
-        f"{number(ratios[low], 2)} ({percent(rates[low])})."
+        f"{number(ratios[low], 2)} ({percent(rates[low])} of {impact.categories.people[low]:,} people)."
     )

@@ -11,7 +11,7 @@ from fairramp.core.words import number, percentage
 from fairramp.core.written import inert
 from fairramp.measure.impact import SMALL_SHARE, Impact
 from fairramp.show.evidence.annex import annex
-from fairramp.show.evidence.content import NO_CLAIM, SCORING, Pack, finding
+from fairramp.show.evidence.content import NO_CLAIM, Pack, finding
 from fairramp.show.report import Report
 
 #: What each file is, in the order of the index.
@@ -19,7 +19,7 @@ _ABOUT = {
     "impact-ratios.md": "Selection rates and impact ratios by category and by intersection. Start here.",
     "impact-ratios.csv": "The same numbers with all digits, for a spreadsheet.",
     "scoring-rates.csv": "How often each category has a score beyond the median, with all digits.",
-    "report.html": "The effect of the rule, with charts and limits for new people. Opens in any browser, offline.",
+    "report.html": "The effect of the rule, with charts and limits for new people. It works offline.",
     "annex-iv.md": "The technical facts that Annex IV of the EU AI Act lists, and questions for the provider.",
     "audit.json": "Rates, gaps, errors and their confidence intervals.",
     "rule.json": "The rule itself. It decides without any other file.",
@@ -74,16 +74,12 @@ def _index(pack: Pack, names: Sequence[str]) -> str:
         pack.title,
         _list(f"{name}: {text}" for name, text in facts.items() if text),
         "## Main findings",
-        _list(
-            f"{one.heading}, by {impact.categories.name}. {finding(impact)}"
-            for one in pack.decided
-            for impact in one.impacts
-        ),
+        _list(pack.findings),
         "## Files",
         Table({"file": [name for name, _ in rows], "content": [text for _, text in rows]}).to_markdown(),
         "## Is this folder unchanged?",
-        "On Linux or macOS, in this folder: `sha256sum --check SHA256SUMS`. The same rows and settings always give "
-        "the same files, so anyone who has the data can repeat the measurement.",
+        "On Linux or macOS, in this folder: `sha256sum --check SHA256SUMS`. The same rows and settings always "
+        "give the same files, so anyone who has the data can repeat the measurement.",
     )
 
 
@@ -95,12 +91,12 @@ def _impact_page(pack: Pack) -> str:
         _list(
             [
                 "Selection rate: the share of the people in a category who are selected.",
-                "Impact ratio: the selection rate of a category, divided by that of the category with the highest "
-                "rate. It is 1 for that category and lower for all others.",
+                "Impact ratio: the selection rate of a category, divided by that of the category with the "
+                "highest rate. It is 1 for that category and at most 1 for the others.",
                 "The law sets no threshold for the ratio, and neither do these tables.",
-                f"Categories below {percentage(SMALL_SHARE)} of all people are marked. Local Law 144 of New York City "
-                "asks for these ratios; its rules let an independent auditor leave out such categories, with a "
-                "reason. The last column shows the ratios without them.",
+                "Local Law 144 of New York City asks for these rates and ratios. Its rules let an independent "
+                f"auditor leave out a category with less than {percentage(SMALL_SHARE)} of the people, with a "
+                "reason. Such categories are marked, and the last column has the ratios without them.",
                 "People whose category is unknown are in no row of that table; their number is below it.",
                 *(
                     [f"Values that count as unknown, besides missing ones: {', '.join(pack.unknown)}."]
@@ -118,19 +114,19 @@ def _impact_page(pack: Pack) -> str:
     if (scored := pack.scored) is not None:
         parts += [
             "## Scores",
-            f"Scoring rate: the share of the people in a category whose score is {scored.side} the median score of all "
-            f"people, {inert(number(scored.median, 4))}. The rule does not change scores.",
+            f"Scoring rate: the share of the people in a category whose score is {scored.side} the median score "
+            f"of all people, {inert(number(scored.median, 4))}. The rule does not change scores.",
         ]
         for impact in scored.impacts:
-            table = impact.table(**SCORING, headings={SCORING["selected"]: f"{scored.side} the median"})
-            parts += _section(impact, table, f"{scored.side} the median")
+            parts += _section(impact, scored.table(impact), f"{scored.side} the median")
     return _page("Impact ratios", *parts)
 
 
 def _section(impact: Impact, table: Table, verb: str = "selected") -> list[str]:
     """A table with its finding above and the unknown people below."""
     found = impact.categories
-    unknown = f"Not in this table: {found.unknown:,} {'person' if found.unknown == 1 else 'people'} of unknown "
+    people = "person" if found.unknown == 1 else "people"
+    unknown = f"Not in this table: {found.unknown:,} {people} whose {' or '.join(found.columns)} is unknown."
     small = [label for label, is_small in zip(found.labels, found.small, strict=True) if is_small]
     share = percentage(SMALL_SHARE)
     note = f" Below {share} of all people: {len(small):,} of {len(found.labels):,} categories." if small else ""
@@ -138,7 +134,7 @@ def _section(impact: Impact, table: Table, verb: str = "selected") -> list[str]:
         f"### By {_text(found.name)}",
         _text(finding(impact, verb)),
         table.to_markdown(),
-        _text(f"{unknown}{found.name}.{note}"),
+        _text(f"{unknown}{note}"),
     ]
 
 
@@ -146,8 +142,8 @@ def _annex_page(pack: Pack) -> str:
     """annex-iv.md."""
     parts = [
         "Annex IV of Regulation (EU) 2024/1689 lists what the technical documentation of a high-risk AI system "
-        "contains. The headings below summarize it; only the regulation itself is binding. Facts that fairramp knows "
-        "are filled in. Boxes are questions that only the provider can answer.",
+        "contains. The headings below summarize it; only the regulation itself is binding. Facts that fairramp "
+        "knows are filled in. Boxes are questions that only the provider can answer.",
     ]
     for point in annex(pack):
         parts += [f"## {point.number} {point.heading}"]

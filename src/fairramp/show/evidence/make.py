@@ -15,7 +15,7 @@ from fairramp._version import __version__
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, canonical_label, show_label
-from fairramp.core.words import percentage
+from fairramp.core.words import percent
 from fairramp.data.arrays import as_scores
 from fairramp.data.groups import encode_groups
 from fairramp.data.sample import Sample
@@ -70,8 +70,12 @@ def make_pack(
     if isinstance(unknown, str) or not isinstance(unknown, Collection):
         raise InputError("must be a list of values", argument="unknown", got=unknown)
     about = about_of(title, decision=decision, owner=owner, source=source, date=date)
-    given = {"strata": strata, "group_probabilities": group_probabilities, "confidence": confidence}
-    own = {"scale": scale, "cutoff": cutoff, "higher_is_better": higher_is_better}
+    given: dict[str, Any] = {
+        "strata": strata,
+        "group_probabilities": group_probabilities,
+        "confidence": confidence,
+    }
+    own: dict[str, Any] = {"scale": scale, "cutoff": cutoff, "higher_is_better": higher_is_better}
     found = audit(scores, groups, labels, rule=rule, **given, **own)
     settings = Settings(
         scale=rule.scale if rule else scale or "probability",
@@ -141,8 +145,8 @@ def _decided(
     if chances is not None:
         share = float(((chances > 0) & (chances < 1)).mean())
         expected = (
-            f"The rule decides {percentage(round(share, 4))} of all people at random, with known probabilities. For "
-            "them, the numbers are expected ones: the sum of the probabilities."
+            f"The rule decides {percent(share)} of all people at random, with known probabilities. For them, the "
+            "numbers are expected ones: the sum of the probabilities."
         )
         if share == 0:
             expected = "No decision about these people is made at random."
