@@ -152,8 +152,9 @@ class Impact:
         }
         if found.small.any():
             columns["below_2_percent"] = name_column(["yes" if small else "no" for small in found.small])
-            columns["impact_ratio_without_these"] = self.ratios_without_small
+            columns["impact_ratio_without_small"] = self.ratios_without_small
         shown = {"category": found.name, "share_of_people": "share of all", "below_2_percent": "below 2% of all"}
+        shown["impact_ratio_without_small"] = "impact ratio without these"
         shown |= {selected: heading} if heading else {}
         return Table(columns, decimals=2, headings=shown, shares=["share_of_people", rate])
 

@@ -48,8 +48,8 @@ def evidence(
     unknown: Annotated[
         Names,
         Parameter(
-            help='Value that means that a category is unknown, such as "Not stated"; may be repeated. Missing and '
-            "empty values always do."
+            help='Value that means that a category is unknown, such as "Not stated"; may be repeated. Missing '
+            "and empty values always do."
         ),
     ] = None,
     label: Label = None,
@@ -92,7 +92,6 @@ def evidence(
     from fairramp.data.stored import input_files
     from fairramp.errors import UnsupportedError, refuse_if
     from fairramp.show.evidence import Evidence, make_pack
-    from fairramp.show.words import unmarked
 
     screen = Screen(json=json, quiet=quiet)
     outputs.check_folder(output)
@@ -149,7 +148,7 @@ def evidence(
     made = Evidence(pack, report=not no_report)
     made.save(output)
     screen.heading(f"{count(job.rows, 'person').replace('persons', 'people')}\n")
-    screen.say(*(unmarked(text) for text in pack.findings))
+    screen.table(pack.findings)
     screen.say(f"\nSaved {count(len(made.files), 'file')} to {output}. Start with README.md.")
     screen.result(
         "evidence",

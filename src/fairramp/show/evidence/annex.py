@@ -9,7 +9,7 @@ from fairramp.core.labels import show_label
 from fairramp.core.table import Table
 from fairramp.core.words import percent, percentage
 from fairramp.show import describe
-from fairramp.show.evidence.content import Pack
+from fairramp.show.evidence.content import Decided, Pack
 from fairramp.show.words import unmarked
 
 
@@ -126,14 +126,10 @@ def _lower(text: str | None) -> str:
 def _development(pack: Pack) -> list[Point]:
     """Point 2."""
     rule, report = pack.rule, pack.report
-    rates = "; ".join(f"{one.heading.lower()}: {_rates(pack, i)}" for i, one in enumerate(pack.decided))
-    unknown = [(impact.categories.name, impact.categories.unknown) for impact in pack.decided[0].impacts]
+    unknown = [
+        (" or ".join(cut.columns), cut.unknown) for cut in (one.categories for one in pack.decided[0].impacts)
+    ]
     limits = None if report is None else unmarked(report.chosen.guarantee.sentence)
-    fit_rows = {
-        True: "These are the rows that the rule was fitted on, so the gap on new people is usually larger.",
-        False: "The rule was not fitted on these rows.",
-        None: rule and "It is not known whether the rule was fitted on these rows.",
-    }[None if report is None else report.in_sample]
     return [
         Point(
             "2 (a)",
@@ -176,7 +172,7 @@ def _development(pack: Pack) -> list[Point]:
                 + (f" (file {pack.about.source})." if pack.about.source else "."),
                 *(f"SHA-256 of {name}: {digest}." for name, digest in pack.sources.items()),
                 *(f"People whose {name} is unknown: {n:,}." for name, n in unknown),
-                fit_rows,
+                pack.fit_rows,
             ),
             (
                 "Where do the data come from, when were they collected, and how were people selected?",
@@ -200,9 +196,12 @@ def _development(pack: Pack) -> list[Point]:
             "2 (g)",
             "Validation and testing",
             _kept(
-                f"Selection rates in the data of this folder: {rates}.",
-                rule and report and f"Limit for new people: {_lower(limits)}.",
-                "All rates with confidence intervals are in audit.json; impact ratios are in impact-ratios.md.",
+                *(
+                    f"Selection rates, {one.heading[0].lower()}{one.heading[1:]}: {_rates(one)}."
+                    for one in pack.decided
+                ),
+                limits and f"For new people. {limits}",
+                "All categories are in impact-ratios.md, and confidence intervals by group are in audit.json.",
             ),
             (
                 "Which other tests were made, such as of robustness? Where are their dated and signed reports?",
@@ -218,10 +217,10 @@ def _development(pack: Pack) -> list[Point]:
     ]
 
 
-def _rates(pack: Pack, i: int) -> str:
+def _rates(decided: Decided) -> str:
     """The range of selection rates by each column."""
     found = []
-    for impact in pack.decided[i].impacts:
+    for impact in decided.impacts:
         low, high = percent(impact.rates.min()), percent(impact.rates.max())
         found.append(f"{low} to {high} by {impact.categories.name}")
     return ", ".join(found)

@@ -19,6 +19,12 @@ NO_CLAIM = (
     "This document states what was measured. It does not claim that any law is complied with, and it is not "
     "legal advice."
 )
+#: By whether these are the rows that a rule was fitted on.
+_FIT_ROWS = {
+    True: "These are the rows that the rule was fitted on: among new people, rates usually differ more.",
+    False: "The rule was not fitted on these rows.",
+    None: "It is not known whether the rule was fitted on these rows.",
+}
 
 
 @dataclass(frozen=True)
@@ -100,13 +106,23 @@ class Pack:
     sources: dict[str, str]
 
     @property
-    def findings(self) -> list[str]:
-        """The highest rate and the lowest impact ratio of each table, in sentences."""
-        return [
-            f"{one.heading}, by {plain_name(impact.categories.name)}. {finding(impact)}"
-            for one in self.decided
-            for impact in one.impacts
-        ]
+    def fit_rows(self) -> str | None:
+        """Whether the rule was fitted on these rows, in a sentence; None without a rule."""
+        return None if self.report is None else _FIT_ROWS[self.report.in_sample]
+
+    @property
+    def findings(self) -> Table:
+        """The highest rate and the lowest impact ratio of each table of decisions."""
+        pairs = [(one.name, impact) for one in self.decided for impact in one.impacts]
+        ends = [extremes(impact) for _, impact in pairs]
+        return Table(
+            {
+                "decisions": [name for name, _ in pairs],
+                "by": [impact.categories.name for _, impact in pairs],
+                "highest rate": [f"{rate}, {high}" for (high, rate), _ in ends],
+                "lowest impact ratio": [f"{ratio}, {low}" for _, (low, ratio) in ends],
+            }
+        )
 
     @cached_property
     def impact_ratios(self) -> Table:
@@ -129,6 +145,9 @@ class Pack:
             "note": NO_CLAIM,
             "date": self.about.date,
             "rows": self.rows,
+            "people_of_unknown_category": {
+                impact.categories.name: impact.categories.unknown for impact in self.decided[0].impacts
+            },
             "source": self.about.source,
             "source_sha256": self.sources,
             "rule_fingerprint": None if report is None else report.rule_fingerprint,
@@ -147,7 +166,7 @@ def _together(tables: list[tuple[str, Table]], which: str) -> Table:
         rows = {which: [name] * n, "by": [table.heading("category")] * n, **known}
         rows["category"] = list(map(show_label, known["category"]))
         rows.setdefault("below_2_percent", ["no"] * n)
-        rows.setdefault("impact_ratio_without_these", known["impact_ratio"])
+        rows.setdefault("impact_ratio_without_small", known["impact_ratio"])
         for column, values in rows.items():
             columns.setdefault(column, []).extend(values)
     names = (which, "by", "category", "below_2_percent")
@@ -159,16 +178,22 @@ def _together(tables: list[tuple[str, Table]], which: str) -> Table:
     )
 
 
-def finding(impact: Impact, verb: str = "selected") -> str:
-    """The categories with the highest and the lowest rate, in a sentence."""
+def extremes(impact: Impact) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The category with the highest rate, with that rate, and the one with the lowest impact ratio, likewise."""
     labels = [plain_name(show_label(label)) for label in impact.categories.labels]
-    rates, ratios = impact.rates, impact.ratios
-    if not rates.max() > 0:
+    high, low = int(impact.rates.argmax()), int(impact.rates.argmin())
+    return (labels[high], percent(impact.rates[high])), (labels[low], number(impact.ratios[low], 2))
+
+
+def finding(impact: Impact, verb: str = "selected") -> str:
+    """The same in a sentence."""
+    (high, highest), (low, ratio) = extremes(impact)
+    if not impact.rates.max() > 0:
         return f"Nobody is {verb}, so there are no impact ratios."
-    if len(labels) == 1:
-        return f"There is one category, {labels[0]}, so there is nothing to compare."
-    high, low = int(rates.argmax()), int(rates.argmin())
+    if len(impact.rates) == 1:
+        return f"There is one category, {high}, so there is nothing to compare."
+    i = int(impact.rates.argmin())
     return (
-        f"Highest rate: {labels[high]}, {percent(rates[high])}. Lowest impact ratio: {labels[low]}, "
-        f"{number(ratios[low], 2)} ({percent(rates[low])} of {impact.categories.people[low]:,} people)."
+        f"Highest rate: {high}, {highest}. Lowest impact ratio: {low}, {ratio} "
+        f"({percent(impact.rates[i])} of {impact.categories.people[i]:,} people)."
     )

@@ -68,13 +68,14 @@ def _index(pack: Pack, names: Sequence[str]) -> str:
         "Responsible": about.owner,
         "Date": about.date,
         "Rule": pack.rule and f"fingerprint {pack.rule.fingerprint}",
+        "Rows": pack.fit_rows,
         "Made with": f"fairramp {pack.versions['fairramp']}",
     }
     return _page(
         pack.title,
         _list(f"{name}: {text}" for name, text in facts.items() if text),
         "## Main findings",
-        _list(pack.findings),
+        pack.findings.to_markdown(),
         "## Files",
         Table({"file": [name for name, _ in rows], "content": [text for _, text in rows]}).to_markdown(),
         "## Is this folder unchanged?",
@@ -149,7 +150,7 @@ def _annex_page(pack: Pack) -> str:
         parts += [f"## {point.number} {point.heading}"]
         parts += [_list(point.facts)] if point.facts else []
         parts += [table.to_markdown() for table in point.tables]
-        parts += [_list(point.questions, "- [ ] ")]
+        parts += ["Questions for the provider:", _list(point.questions, "- [ ] ")]
     return _page("Technical facts for Annex IV", *parts)
 
 
