@@ -109,10 +109,6 @@ class Table:
         """Column names."""
         return tuple(self._columns)
 
-    def heading(self, name: str) -> str:
-        """The heading of a column."""
-        return self._headings.get(name, one_line(name.replace("_", " ")))
-
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()))) if self._columns else 0
 
@@ -263,7 +259,7 @@ class Table:
 
         def shown(name: str) -> tuple[str, list[str]]:
             stem = starts.get(name, name)
-            heading = self.heading(stem)
+            heading = self._headings.get(stem, one_line(stem.replace("_", " ")))
             if name in values:
                 return f"{heading} ({self._level} CI)", [name, *values[name]]
             return heading, [name, f"{stem}_to"] if name in starts else [name]

@@ -128,7 +128,7 @@ class Pack:
     def impact_ratios(self) -> Table:
         """All impact ratios in one table."""
         return _together(
-            [(one.name, impact.table()) for one in self.decided for impact in one.impacts], "decisions"
+            [(one.name, impact, impact.table()) for one in self.decided for impact in one.impacts], "decisions"
         )
 
     @cached_property
@@ -136,7 +136,9 @@ class Pack:
         """All scoring rates in one table; None for 0/1 decisions."""
         if self.scored is None:
             return None
-        return _together([("classifier", self.scored.table(impact)) for impact in self.scored.impacts], "scores")
+        return _together(
+            [("classifier", impact, self.scored.table(impact)) for impact in self.scored.impacts], "scores"
+        )
 
     def provenance(self) -> dict[str, Any]:
         """Versions and fingerprints."""
@@ -158,12 +160,12 @@ class Pack:
         }
 
 
-def _together(tables: list[tuple[str, Table]], which: str) -> Table:
+def _together(tables: list[tuple[str, Impact, Table]], which: str) -> Table:
     """Tables below each other, with what each is about in two more columns."""
     columns: dict[str, list[Any]] = {}
-    for name, table in tables:
+    for name, impact, table in tables:
         n, known = len(table), table.to_dict()
-        rows = {which: [name] * n, "by": [table.heading("category")] * n, **known}
+        rows = {which: [name] * n, "by": [impact.categories.name] * n, **known}
         rows["category"] = list(map(show_label, known["category"]))
         rows.setdefault("below_2_percent", ["no"] * n)
         rows.setdefault("impact_ratio_without_small", known["impact_ratio"])

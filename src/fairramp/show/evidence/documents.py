@@ -79,8 +79,8 @@ def _index(pack: Pack, names: Sequence[str]) -> str:
         "## Files",
         Table({"file": [name for name, _ in rows], "content": [text for _, text in rows]}).to_markdown(),
         "## Is this folder unchanged?",
-        "On Linux or macOS, in this folder: `sha256sum --check SHA256SUMS`. The same rows and settings always "
-        "give the same files, so anyone who has the data can repeat the measurement.",
+        "On Linux or macOS, in this folder: `sha256sum --check SHA256SUMS`. The same rows, settings and "
+        "software versions always give the same files, so anyone who has the data can repeat the measurement.",
     )
 
 
