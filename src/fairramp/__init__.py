@@ -171,7 +171,8 @@ _HOMES = {
         "rule.record": ("Asked", "FitRecord", "Rates"),
         "rule.rule": ("Rule",),
         "show.answers": ("Answer",),
-        "show.evidence": ("Evidence", "evidence"),
+        "show.evidence": ("Evidence",),
+        "show.evidence.make": ("evidence",),
         "show.report": ("Report",),
         "sklearn.estimator": ("RandomizedThresholdOptimizer",),
     }.items()

@@ -91,7 +91,7 @@ def evidence(
     from fairramp.cli import library, naming, outputs, texts
     from fairramp.data.stored import input_files
     from fairramp.errors import UnsupportedError, refuse_if
-    from fairramp.show.evidence import Evidence, make_pack
+    from fairramp.show.evidence import evidence as make
 
     screen = Screen(json=json, quiet=quiet)
     outputs.check_folder(output)
@@ -127,7 +127,7 @@ def evidence(
     arrays.pop("sample_weight")
     groups, files = arrays.pop("groups"), [] if data == STDIN else input_files(data)
     with texts.direction_told():
-        pack = make_pack(
+        made = make(
             **arrays,
             groups=groups.only(grouped),
             categories=groups.only(tuple(category or grouped)),
@@ -144,11 +144,11 @@ def evidence(
             source=None if data == STDIN else os.path.basename(data.rstrip("/")),
             date=date,
             sources={os.path.basename(file): _sha256(file) for file in files},
+            report=not no_report,
         )
-    made = Evidence(pack, report=not no_report)
     made.save(output)
     screen.heading(f"{count(job.rows, 'person').replace('persons', 'people')}\n")
-    screen.table(pack.findings)
+    screen.table(made.content.findings)
     screen.say(f"\nSaved {count(len(made.files), 'file')} to {output}. Start with README.md.")
     screen.result(
         "evidence",

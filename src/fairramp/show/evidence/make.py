@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairramp._version import __version__
-from fairramp.core.checks import check_length
+from fairramp.core.checks import check_flag, check_length
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, canonical_label, show_label
 from fairramp.core.words import percent
@@ -29,6 +29,7 @@ from fairramp.rule.draws import decide
 from fairramp.rule.rule import Rule
 from fairramp.show.describe import certificate_of
 from fairramp.show.evidence.content import Decided, Pack, Scored
+from fairramp.show.evidence.folder import Evidence
 from fairramp.show.report.content import about_of
 from fairramp.show.report.make import make_content
 from fairramp.show.words import plain_name
@@ -37,7 +38,7 @@ from fairramp.show.words import plain_name
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals")
 
 
-def make_pack(
+def evidence(
     scores: Any,
     groups: Any,
     labels: Any = None,
@@ -59,8 +60,54 @@ def make_pack(
     source: str | None = None,
     date: str | None = None,
     sources: Mapping[str, str] | None = None,
-) -> Pack:
-    """Compute the content; see `fairramp.evidence`. `sources` are SHA-256 of files, for commands."""
+    report: bool = True,
+) -> Evidence:
+    """Make a folder for an auditor: impact ratios, the audit, the rule, and facts that the EU AI Act lists.
+
+    The impact ratios are those that Local Law 144 of New York City asks for: the selection rate of a category,
+    divided by that of the category selected most often, by each column and by intersection. Facts that Annex IV
+    of the EU AI Act lists are filled in where they are known; the others are questions. Every page says that the
+    folder claims no compliance. The same input gives the same files.
+
+    Parameters
+    ----------
+    scores : numbers of shape (n,)
+        Scores, or 0/1 decisions.
+    groups : labels of shape (n,), or several columns
+        As in `fit_rule`; those that the rule uses, if there is one.
+    labels : 0 or 1 of shape (n,), optional
+        True outcomes; adds accuracy and error rates by group.
+    rule : Rule, optional
+        Adds its decisions, its file, its certificate and its report.
+    categories : labels of shape (n,), or several columns, optional
+        Columns of the impact ratios, such as sex and race; by default, the groups.
+    unknown : collection of labels, optional
+        Values that mean that a category is unknown, such as "Not stated". Missing and empty values always do.
+    strata, group_probabilities
+        As in `audit`.
+    ids, key : optional
+        Ids and the secret key, as in `Rule.decide`; adds the decisions that the rule makes with them.
+    scale, cutoff, higher_is_better, confidence : optional
+        As in `audit`.
+    title, decision, owner, source, date : str, optional
+        Title of the folder, what yes means, who is responsible, the name of the file with the rows, and a date.
+        There is no default date, so the same input gives the same files.
+    sources : mapping of str to str, optional
+        SHA-256 of the files that the rows came from, by name.
+    report : bool, default True
+        Whether to add the rule's report as an HTML page; requires the extra `report`.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> rule = fairramp.fit_rule(data.score, {"sex": data.sex}, max_gap=0.02)
+    >>> columns = {"sex": data.sex, "race": data.race}
+    >>> found = fairramp.evidence(data.score, {"sex": data.sex}, data.label, rule=rule, categories=columns)
+    >>> found.save("evidence")  # doctest: +SKIP
+    >>> len(found.impact_ratios)
+    34
+    """
     if isinstance(rule, ClassRule):
         raise UnsupportedError("Evidence does not support a rule for several classes")
     if (ids is None) != (key is None) or (ids is not None and rule is None):
@@ -69,6 +116,7 @@ def make_pack(
         )
     if isinstance(unknown, str) or not isinstance(unknown, Collection):
         raise InputError("must be a list of values", argument="unknown", got=unknown)
+    check_flag("report", report)
     about = about_of(title, decision=decision, owner=owner, source=source, date=date)
     given: dict[str, Any] = {
         "strata": strata,
@@ -86,11 +134,11 @@ def make_pack(
     codes = encode_groups(groups if categories is None else categories)
     check_length("categories", len(codes), len(sample))
     cuts = categories_of(codes, [canonical_label(value) for value in unknown])
-    report = None
+    content = None
     if rule is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairrampWarning)  # the audit has warned
-            report = make_content(
+            content = make_content(
                 rule,
                 scores,
                 groups,
@@ -109,7 +157,7 @@ def make_pack(
         )
     drawn = None if ids is None or chances is None else decide(chances, ids=ids, key=key).astype(np.float64)
     own_decisions = (sample.positions >= settings.problem.cutoff).astype(np.float64)
-    return Pack(
+    pack = Pack(
         about=about,
         title=plain_name(title) if title else "Evidence for an audit",
         rows=len(sample),
@@ -119,7 +167,7 @@ def make_pack(
         audit=found,
         rule=rule,
         certificate=None if rule is None else certificate_of(rule, confidence),
-        report=report,
+        report=content,
         versions={
             "fairramp": __version__,
             "python": platform.python_version(),
@@ -127,6 +175,7 @@ def make_pack(
         },
         sources=dict(sources or {}),
     )
+    return Evidence(pack, report)
 
 
 def _decided(
