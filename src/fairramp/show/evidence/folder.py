@@ -62,7 +62,7 @@ class Evidence:
         >>> import fairramp
         >>> data = fairramp.datasets.load_adult_scores()
         >>> fairramp.evidence(data.score, {"sex": data.sex}).scoring_rates["scoring_rate"].round(2).tolist()
-        [0.27, 0.62]
+        [0.28, 0.61]
         """
         return self.content.scoring_rates
 
