@@ -6,10 +6,6 @@ Names in the data appear as they are: nothing in them becomes markup, a link, a 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairramp.core.table import one_line
-from fairramp.core.written import inert
-from fairramp.data.files import write_text
-
 if TYPE_CHECKING:
     from fairramp.core.table import Table
 
@@ -43,11 +39,17 @@ class Summary:
     def write(self) -> None:
         """Write the file, whole or not at all."""
         if self._path is not None:
+            from fairramp.data.files import write_text
+
             parts = [*self._heading, *self._verdicts, *self._parts]
             write_text(Path(self._path), "\n\n".join(parts) + "\n", "the summary")
 
 
 def _shown(text: str, first: str = "") -> str:
     """Text on one line, after `first` unless it is blank."""
+    # The help of a command is printed without loading numpy.
+    from fairramp.core.table import one_line
+    from fairramp.core.written import inert
+
     line = one_line(text).strip()
     return f"{first}{inert(line)}" if line else ""
