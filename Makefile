@@ -25,7 +25,7 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests coverage test-spark test-torch test-mlflow test-mariadb test-dbt test-browser docs docs-pictures test-docs test-readme faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests coverage test-spark test-torch test-mlflow test-mariadb test-dbt test-browser docs docs-pictures test-docs test-readme test-gates faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## list all targets
@@ -82,6 +82,9 @@ test-docs: $(DEV)  ## test the built documentation in a browser (needs chromium;
 
 test-readme: $(DEV)  ## follow the README in a fresh clone and an empty environment
 	$(BIN)/pytest -m clone -s tests/test_readme.py
+
+test-gates: $(DEV)  ## run the pre-commit hooks in another repository, with the newest pre-commit
+	$(BIN)/pytest -m clone tests/test_gates.py
 
 faults: $(DEV)  ## test full disks, killed processes, broken downloads, damaged files, threads and forks
 	$(BIN)/pytest -m "faults and not nightly" tests/faults

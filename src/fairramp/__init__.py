@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from fairramp.rule.record import Asked, FitRecord, Rates
     from fairramp.rule.rule import Rule
     from fairramp.show.answers import Answer
+    from fairramp.show.evidence import Evidence, evidence
     from fairramp.show.report import Report
     from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 
@@ -71,6 +72,7 @@ __all__ = [
     "ClassRule",
     "ClassSelection",
     "Columns",
+    "Evidence",
     "FairrampError",
     "FairrampWarning",
     "FitRecord",
@@ -105,6 +107,7 @@ __all__ = [
     "class_frontier",
     "datasets",
     "draws",
+    "evidence",
     "fit_class_rule",
     "fit_frame",
     "fit_rule",
@@ -168,6 +171,8 @@ _HOMES = {
         "rule.record": ("Asked", "FitRecord", "Rates"),
         "rule.rule": ("Rule",),
         "show.answers": ("Answer",),
+        "show.evidence": ("Evidence",),
+        "show.evidence.make": ("evidence",),
         "show.report": ("Report",),
         "sklearn.estimator": ("RandomizedThresholdOptimizer",),
     }.items()

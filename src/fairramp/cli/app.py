@@ -12,6 +12,7 @@ from fairramp.cli.commands import (
     audit,
     check,
     demo,
+    evidence,
     explain,
     export,
     fit,
@@ -47,6 +48,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     show.show,
     explain.explain,
     report.report,
+    evidence.evidence,
     export.export,
 ]
 for _place, _command in enumerate(_COMMANDS):

@@ -185,8 +185,8 @@ def attributes_of(rule: Rule) -> list[tuple[Any, list[Any]]]:
 def values_of(rule: Rule | ClassRule, columns: Columns) -> list[tuple[str, list[Any]]]:
     """The rule's values in each column of strata and groups; none in columns that it does not know."""
     if isinstance(rule, Rule) and rule.membership == "each":
-        values = (values for _, values in attributes_of(rule))
-        return list(zip(columns.grouped, values, strict=True))
+        known = [values for _, values in attributes_of(rule)]
+        return [(name, known[i] if i < len(known) else []) for i, name in enumerate(columns.grouped)]
     if rule.membership == "probabilities" and len(columns.grouped) != 1:
         return [(name, []) for name in columns.grouped]
     return columns.labels(rule.groups)

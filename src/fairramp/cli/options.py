@@ -103,6 +103,10 @@ Decimal = Annotated[
     Parameter(help='Decimal mark of CSV files, "." or ","; detected if DATA is CSV.', show_choices=False),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON object instead of text.", negative="", show_default=False)]
+Summary = Annotated[
+    str | None,
+    Parameter(help="File for the printed text in Markdown, for example for a pull request; it is replaced."),
+]
 Quiet = Annotated[
     bool,
     Parameter(help="Print only warnings and errors.", negative="", name=["--quiet", "-q"], show_default=False),

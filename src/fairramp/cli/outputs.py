@@ -47,10 +47,12 @@ def check_output(
     *,
     table: bool = False,
     pictures: bool = False,
+    option: str = "-o",
 ) -> None:
     """Reject an output that cannot be written or is one of the inputs, before any work is done.
 
-    The ending of a `table` must name its format; with `pictures`, it may also be that of a picture.
+    The ending of a `table` must name its format; with `pictures`, it may also be that of a picture. `option`
+    names the output.
     """
     if is_stream(output):
         return
@@ -77,10 +79,25 @@ def check_output(
         refuse_if(
             os.path.realpath(file) == os.path.realpath(output)
             or (os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)),
-            "-o {output} would overwrite {what}; choose another file",
+            "{option} {output} would overwrite {what}; choose another file",
+            option=option,
             output=output,
             what=what,
         )
+
+
+def check_folder(path: str) -> None:
+    """Reject a folder that exists or cannot be made, before any work is done."""
+    parent = Path(path).resolve().parent
+    refuse(
+        {
+            "Cannot write {path}: it already exists; choose another name": os.path.lexists(path),
+            "Cannot write {path}: the folder {folder} does not exist": not parent.is_dir(),
+            "Cannot write {path}: the folder {folder} is write-protected": not os.access(parent, os.W_OK),
+        },
+        path=path,
+        folder=parent,
+    )
 
 
 def keep_others(path: str, *, replace: bool) -> Rule | ClassRule | None:

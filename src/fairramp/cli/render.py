@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
+from fairramp.cli.summary import Summary
 from fairramp.core.words import PAGE, lines_of, plain, wrapped
 
 if TYPE_CHECKING:
@@ -72,15 +73,21 @@ class Screen:
         Print only warnings and errors (and JSON, if requested).
     to_stderr : bool
         Print to stderr, because the data go to stdout.
+    summary : str, optional
+        File for the same text in Markdown, whatever is printed.
     """
 
-    def __init__(self, *, json: bool = False, quiet: bool = False, to_stderr: bool = False) -> None:
+    def __init__(
+        self, *, json: bool = False, quiet: bool = False, to_stderr: bool = False, summary: str | None = None
+    ) -> None:
         self._json = json
         self.is_quiet = quiet
         self._file = sys.stderr if to_stderr else sys.stdout
+        self._summary = Summary(summary)
 
     def heading(self, text: str) -> None:
         """Print a heading, bold on a terminal."""
+        self._summary.heading(text)
         bold = self._file.isatty() and not os.environ.get("NO_COLOR")
         self.text(f"\x1b[1m{text}\x1b[0m" if bold else text)
 
@@ -91,10 +98,12 @@ class Screen:
 
     def say(self, *sentences: str) -> None:
         """Print sentences, wrapped, each starting on a new line."""
+        self._summary.say(*sentences)
         self.text(*map(wrapped, sentences))
 
     def table(self, table: "Table", *, every: bool = False, more: str | None = None, what: str = "line") -> None:
         """Print a table and, if its middle is left out, how to see all of it."""
+        self._summary.table(table, every=every)
         self.text(table.text(PAGE, every=every))
         if table.is_cut and not every and more is not None:
             self.say(f"\nShowing the first and last of {count(len(table), what)}; see all {more}")
@@ -102,12 +111,18 @@ class Screen:
     def warn(self, text: str, *, when: object = True) -> None:
         """Print a warning, even with --quiet."""
         if when:
-            sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
+            self._summary.say(f"Warning: {text}")
+            self._warn(text)
 
     def verdict(self, text: str, *, failed: object) -> None:
         """Print a verdict; with --quiet, as a warning if it is the reason for the exit code."""
-        self.say(text)
-        self.warn(f"{text[0].lower()}{text[1:]}", when=failed and self.is_quiet)
+        self._summary.verdict(text)
+        self.text(wrapped(text))
+        if failed and self.is_quiet:
+            self._warn(f"{text[0].lower()}{text[1:]}")
+
+    def _warn(self, text: str) -> None:
+        sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
 
     def note(self, text: str) -> None:
         """Print a remark, except with --quiet."""
@@ -115,7 +130,8 @@ class Screen:
             sys.stderr.write(for_stderr(text) + "\n")
 
     def result(self, command: str, **content: Any) -> None:
-        """Print the results as JSON; stdin and stdout are written as -."""
+        """Print the results as JSON, in which stdin and stdout are -, and write the summary; call it last."""
+        self._summary.write()
         if self._json:
             stamp = {"command": command, "format": _JSON, "fairramp": __version__}
             named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}

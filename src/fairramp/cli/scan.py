@@ -143,7 +143,7 @@ class Job:
         parts += [f"({number.expression}) AS {inner_name(option)}" for option, number in self.numbers.items()]
         parts += [f"{key} AS g{i}" for i, key in enumerate(self.typed_keys)]
         if self.columns.id is not None:
-            parts.append(f"CAST({self.source.find(self.columns.id, '--id')} AS VARCHAR) AS id")
+            parts.append(f"{self._id} AS id")
         return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
 
     def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
@@ -151,10 +151,11 @@ class Job:
 
         If there are classes, the scores are `probabilities`, by class, and labels are text. `ordered` sorts the
         rows, so the result does not depend on the order in which threads read them. With columns of group
-        probabilities, they are among the arguments, as `group_probabilities`.
+        probabilities, they are among the arguments, as `group_probabilities`; with a column of ids, `ids`.
         """
         expressions = [number.expression for number in self.numbers.values()]
         expressions += [self.truth] if self.truth else []
+        expressions += [self._id] if self.columns.id else []
         inner = [f"{key} AS k{i}" for i, key in enumerate(self.keys)]
         inner += [f"({expression}) AS x{i}" for i, expression in enumerate(expressions)]
         match = " AND ".join(f"d.k{i} IS NOT DISTINCT FROM s.k{i}" for i in range(len(self.keys)))
@@ -163,7 +164,7 @@ class Job:
             f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM ({self.source.query})) AS d "
             f"JOIN {self.table} AS s ON {match}{' ORDER BY ALL' if ordered else ''}"
         ).fetchnumpy()
-        options = [*self.numbers, *(["--label"] if self.truth else [])]
+        options = [*self.numbers, *(["--label"] if self.truth else []), *(["--id"] if self.columns.id else [])]
         found = {option: columns[f"x{i}"] for i, option in enumerate(options)}
         scores: dict[str, Any] = {"scores": found.get("--score")}
         if self.classes:
@@ -179,7 +180,13 @@ class Job:
                 _codes(columns["code"], [parts[:n] for parts in self.cells], self.columns.strata) if n else None
             ),
             **({"group_probabilities": self._probable(found)} if self.probabilities else {}),
+            **({"ids": found["--id"].tolist()} if self.columns.id else {}),
         }
+
+    @property
+    def _id(self) -> str:
+        """SQL of the ids as text."""
+        return f"CAST({self.source.find(self.columns.id or '', '--id')} AS VARCHAR)"
 
     def _probable(self, found: dict[str, Any]) -> GroupProbabilities:
         """The group probabilities of rows in memory."""

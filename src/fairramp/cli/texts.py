@@ -57,12 +57,12 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
     screen.say(*map(plain_name, found.sentences()), "")
     screen.table(found.table(), every=every, more="with --all")
     if found.selection.accuracy is not None:
-        screen.text("\nErrors of the rule:\n" if found.after else "")
+        screen.say("\nErrors of the rule:\n" if found.after else "")
         screen.table(found.errors(), every=every)
     screen.text()
     screen.table(found.gaps())
     if found.group_model is not None:
-        screen.text("\nGroup probabilities:\n")
+        screen.say("\nGroup probabilities:\n")
         screen.table(found.group_model.table())
     if found.intersections is not None:
         screen.say("", found.intersections.as_intersections(), "")

@@ -205,12 +205,13 @@ class Table:
         """
         return csv_text(self.to_dict())
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, *, every: bool = True) -> str:
         r"""Convert to a Markdown table as GitHub and many other programs show it, with the printed columns.
 
-        Every row is included. Names appear as they are printed, whatever markup they contain. In names that
-        GitHub would turn into a mention or a link, such as @team, #1 or www.example.com, an invisible character
-        prevents that.
+        Every row is included, unless `every` is false: a long table then has its first and last rows, as when it
+        is printed. Names appear as they are printed, whatever markup they contain. In names that GitHub would
+        turn into a mention, a link or an emoji, such as @team, #1, www.example.com or :tada:, an invisible
+        character prevents that.
 
         Returns
         -------
@@ -227,7 +228,7 @@ class Table:
         | A | 10.0% |
         | \<b\> | 33.3% |
         """
-        rows, numeric = self._cells(every=True)
+        rows, numeric = self._cells(every=every)
         return markdown([heading for heading, _ in self._shown()], rows, numeric)
 
     def _exported(self) -> dict[str, Any]:

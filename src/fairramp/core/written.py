@@ -16,8 +16,8 @@ _FORMULA = frozenset("=+-@＝＋－＠")
 _DROPPED = frozenset("\t\r\n")
 #: Characters that mark up text in Markdown, its usual extensions or a template language.
 _MARKUP = re.compile(r"([\\`*_\[\]<>{}&~|$]|(?<=\{)[%#])")
-#: Where a mention, a reference or a link could begin, none of which a backslash prevents on GitHub.
-_LINK = re.compile(r"(?<=[@#])(?=[0-9a-z])|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+#: Where a mention, a reference, a link or an emoji could begin, none of which a backslash prevents on GitHub.
+_LINK = re.compile(r"(?<=[@#])(?=[0-9a-z])|(?<=:)(?=//|[\w+-]+:)|(?<=www)(?=\.)", re.IGNORECASE)
 
 
 def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
@@ -55,10 +55,10 @@ def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]], numeric: Se
     | a\|\*b\* | 7.7% |
     """
     rule = ["---:" if right else "---" for right in numeric]
-    lines = [map(_literal, headings), rule, *(map(_literal, row) for row in rows)]
+    lines = [map(inert, headings), rule, *(map(inert, row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) if headings else ""
 
 
-def _literal(text: str) -> str:
-    """Markdown that shows one line of text; an invisible character separates what would become a link."""
+def inert(text: str) -> str:
+    """Markdown that shows one line of text; an invisible character separates what would become something else."""
     return _LINK.sub("&#8203;", _MARKUP.sub(r"\\\1", text))

@@ -68,9 +68,11 @@ class Columns:
         return (*(self.strata or ()), *(self.groups or ()))
 
     def labels(self, groups: Iterable[Label]) -> list[tuple[str, list[Any]]]:
-        """The groups' values in each column that makes a cell."""
-        values = map(list, zip(*(label_parts(label, self.strata is not None) for label in groups), strict=True))
-        return list(zip(self.grouped, values, strict=True))
+        """The groups' values in each column that makes a cell; none in further columns."""
+        values = list(
+            map(list, zip(*(label_parts(label, self.strata is not None) for label in groups), strict=True))
+        )
+        return [(name, values[i] if i < len(values) else []) for i, name in enumerate(self.grouped)]
 
     def renamed(self, names: dict[str, str]) -> "Columns":
         """A copy with columns renamed."""

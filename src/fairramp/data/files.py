@@ -9,8 +9,9 @@ same file. A killed process may leave its hidden file, never a partial output.
 import contextlib
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fairramp.errors import FairrampError
@@ -47,6 +48,29 @@ def _flush(path: Path, flags: int) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_folder(path: Path, files: Mapping[str, str], what: str) -> None:
+    """Write a new folder of text files, whole or not at all; nothing is ever overwritten."""
+    target = path.resolve()
+    reasons = {
+        "it already exists; choose another name": os.path.lexists(path),
+        "the folder {folder} does not exist": not target.parent.is_dir(),
+    }
+    if why := next((text for text, holds in reasons.items() if holds), None):
+        raise FairrampError("Cannot save {what} to {path}: " + why, what=what, path=path, folder=target.parent)
+    temporary = target.with_name(f".{target.name[:_SHOWN]}.{secrets.token_hex(8)}.tmp")
+    try:
+        temporary.mkdir()
+        for name, text in files.items():
+            write_text(temporary / name, text, what)
+        temporary.rename(target)  # fails if another process has made a folder with files there
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str, what: str) -> None:

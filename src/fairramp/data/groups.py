@@ -18,7 +18,7 @@ import numpy as np
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Array, Booleans, Floats, Integers
-from fairramp.core.labels import Label, bad_label, canonical_label, refuse_mixed, united
+from fairramp.core.labels import Label, bad_label, canonical_label, label_of, label_parts, refuse_mixed, united
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError, shown
 
@@ -79,6 +79,13 @@ class Codes:
         for start in range(0, len(self), _DENSE_RANGE):
             seen[self.block(start, start + _DENSE_RANGE)] = True
         return seen
+
+    def only(self, names: Sequence[str]) -> "Codes":
+        """The codes of some of the named columns."""
+        places = [(self.names or ()).index(name) for name in names]
+        labels = [label_of(tuple(label_parts(label)[i] for i in places)) for label in self.labels]
+        found, (seats,) = united(labels)
+        return Codes(seats[self.block(0, len(self))], 0, found, tuple(names), len(places))
 
 
 def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:

@@ -22,6 +22,7 @@ from fairramp.cli.options import (
     Quiet,
     Score,
     Strata,
+    Summary,
     TrueGroup,
     Weight,
 )
@@ -86,6 +87,7 @@ def audit(
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    summary: Summary = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -95,19 +97,21 @@ def audit(
 
     fairramp audit scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import library, naming, texts
+    from fairramp.cli import library, naming, outputs, texts
     from fairramp.errors import refuse_if
     from fairramp.measure.audit import audit as measure
     from fairramp.measure.gate import Gates, check_gates
     from fairramp.rule.class_rule import ClassRule
 
-    screen = Screen(json=json, quiet=quiet)
+    screen = Screen(json=json, quiet=quiet, summary=summary)
     gates = check_gates(
         fail_above=fail_above,
         fail_unless_below=fail_unless_below,
         fail_below_ratio=fail_below_ratio,
         fail_unless_ratio=fail_unless_ratio,
     )
+    if summary is not None:
+        outputs.check_output(summary, data, {"the rule": rule}, option="--summary")
     known = naming.load_any_rule(rule) if rule is not None else None
     if isinstance(known, ClassRule) or (known is None and class_score):
         from fairramp.cli import class_measures, classes

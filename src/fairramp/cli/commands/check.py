@@ -15,6 +15,7 @@ from fairramp.cli.options import (
     RuleScale,
     Score,
     Strata,
+    Summary,
     TrueGroup,
     Weight,
 )
@@ -38,6 +39,7 @@ def check(
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    summary: Summary = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -50,13 +52,15 @@ def check(
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.cli import library, naming, texts
+    from fairramp.cli import library, naming, outputs, texts
     from fairramp.measure.drift import check as compare
     from fairramp.measure.verdict import exit_code
     from fairramp.rule.class_rule import ClassRule
     from fairramp.rule.limits import certifiable
 
-    screen = Screen(json=json, quiet=quiet)
+    screen = Screen(json=json, quiet=quiet, summary=summary)
+    if summary is not None:
+        outputs.check_output(summary, data, {"the rule": rule}, option="--summary")
     known = naming.load_any_rule(rule, "check")
     if isinstance(known, ClassRule):
         from fairramp.cli import class_measures, classes

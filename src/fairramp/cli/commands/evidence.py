@@ -1,0 +1,167 @@
+"""`fairramp evidence`: a folder for an auditor."""
+
+import hashlib
+import os
+from dataclasses import replace
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairramp.cli.options import (
+    OUTPUT,
+    AuditScale,
+    Confidence,
+    Cutoff,
+    Data,
+    Decimal,
+    Delimiter,
+    Group,
+    Json,
+    Label,
+    LowerIsBetter,
+    Names,
+    Positive,
+    Quiet,
+    Score,
+    Strata,
+)
+from fairramp.cli.render import STDIN, Screen, count
+
+
+def evidence(
+    data: Data,
+    /,
+    *,
+    output: Annotated[str, Parameter(name=OUTPUT, help="New folder; it must not exist.")],
+    rule: Annotated[
+        str | None, Parameter(help="Add this rule: its decisions, its file, its limits and its report.")
+    ] = None,
+    score: Score = None,
+    group: Group = None,
+    category: Annotated[
+        Names,
+        Parameter(
+            help="Column of the impact ratios, such as sex; repeat the option for several columns, whose "
+            "intersections are then shown, too (by default, the groups)."
+        ),
+    ] = None,
+    unknown: Annotated[
+        Names,
+        Parameter(
+            help='Value that means that a category is unknown, such as "Not stated"; may be repeated. Missing '
+            "and empty values always do."
+        ),
+    ] = None,
+    label: Label = None,
+    positive: Positive = None,
+    strata: Strata = None,
+    id: Annotated[
+        str | None,
+        Parameter(help="Column that identifies each person; adds the rule's decisions as drawn. Needs a key."),
+    ] = None,
+    key_file: Annotated[
+        str | None,
+        Parameter(help="File with the secret key (see fairramp keygen); or set FAIRRAMP_KEY to the key."),
+    ] = None,
+    title: Annotated[str | None, Parameter(help="Title of the folder.")] = None,
+    decision: Annotated[str | None, Parameter(help='What yes means, such as "invited to an interview".')] = None,
+    owner: Annotated[str | None, Parameter(help="Who is responsible for the decisions.")] = None,
+    date: Annotated[str | None, Parameter(help="Date of the folder, printed unchanged.")] = None,
+    no_report: Annotated[
+        bool, Parameter(help="Leave out the HTML report.", negative="", show_default=False)
+    ] = False,
+    cutoff: Cutoff = None,
+    scale: AuditScale = None,
+    lower_is_better: LowerIsBetter = False,
+    confidence: Confidence = 0.95,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a folder for an auditor: impact ratios, the audit, the rule, and facts that the EU AI Act lists.
+
+    The impact ratios are those that Local Law 144 of New York City asks for. Facts that only you know are left as
+    questions. The folder claims no compliance with any law.
+
+    For example:
+
+    fairramp evidence scores.csv --score score --group sex --group race -o evidence
+    """
+    from fairramp.cli import library, naming, outputs, texts
+    from fairramp.data.stored import input_files
+    from fairramp.errors import UnsupportedError, refuse_if
+    from fairramp.show.evidence import evidence as make
+
+    screen = Screen(json=json, quiet=quiet)
+    outputs.check_folder(output)
+    known = naming.load_rule(rule) if rule is not None else None
+    if known is not None and known.membership == "probabilities":
+        raise UnsupportedError(
+            "{path} is a rule by group probabilities, which this command does not support",
+            remedy="use fairramp.evidence in Python",
+            path=rule,
+        )
+    refuse_if(id is not None and known is None, "--id needs --rule, the rule that decides")
+    refuse_if(
+        lower_is_better and known and known.higher_is_better,
+        "Higher scores are better for this rule; leave out --lower-is-better, or fit again with it",
+    )
+    key, _ = library.drawing(screen, id, key_file, None, False)
+    own = naming.columns_of(known, score, group or (None if known else category), strata, id)
+    grouped = own.groups or ()
+    columns = replace(own, groups=(*grouped, *(name for name in category or () if name not in grouped)))
+    job, arrays = library.read(
+        screen,
+        data,
+        columns,
+        lambda job: texts.warn_direction(job, known, scale, lower_is_better=lower_is_better),
+        ordered=True,
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        label=label,
+        positive=positive,
+    )
+    arrays.pop("sample_weight")
+    groups, files = arrays.pop("groups"), [] if data == STDIN else input_files(data)
+    with texts.direction_told():
+        made = make(
+            **arrays,
+            groups=groups.only(grouped),
+            categories=groups.only(tuple(category or grouped)),
+            unknown=unknown or (),
+            rule=known,
+            key=key,
+            scale=None if known else scale,
+            cutoff=cutoff,
+            higher_is_better=None if known else not lower_is_better,
+            confidence=confidence,
+            title=title,
+            decision=decision,
+            owner=owner,
+            source=None if data == STDIN else os.path.basename(data.rstrip("/")),
+            date=date,
+            sources={os.path.basename(file): _sha256(file) for file in files},
+            report=not no_report,
+        )
+    made.save(output)
+    screen.heading(f"{count(job.rows, 'person').replace('persons', 'people')}\n")
+    screen.table(made.content.findings)
+    screen.say(f"\nSaved {count(len(made.files), 'file')} to {output}. Start with README.md.")
+    screen.result(
+        "evidence",
+        data=data,
+        rule=rule,
+        **library.named(own),
+        output=output,
+        files=sorted(made.files),
+        impact_ratios=list(made.impact_ratios.rows()),
+        scoring_rates=made.scoring_rates and list(made.scoring_rates.rows()),
+    )
+
+
+def _sha256(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
