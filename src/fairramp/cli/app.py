@@ -21,6 +21,7 @@ from fairramp.cli.commands import (
     report,
     rows_needed,
     select,
+    serve,
     show,
 )
 
@@ -48,6 +49,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     explain.explain,
     report.report,
     export.export,
+    serve.serve,
 ]
 for _place, _command in enumerate(_COMMANDS):
     # Plain-text help keeps line ends, which would break paragraphs in mid-sentence.
