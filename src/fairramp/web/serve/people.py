@@ -117,7 +117,7 @@ class People:
     @cached_property
     def values(self) -> list[list[Label]]:
         """The values of each of `cell_fields` that the rule was fitted on, in order."""
-        if isinstance(self.rule, Rule) and self.rule.membership == "each":
+        if self._attributes:
             pairs = [label_parts(label) for label in self.rule.groups]
             parts = [[value for of, value in pairs if of == name] for name in self._attributes]
         else:
@@ -127,7 +127,9 @@ class People:
 
     @cached_property
     def _attributes(self) -> list[str]:
-        return [name for name, _ in self.rule.attributes] if isinstance(self.rule, Rule) else []
+        """The names of the attributes that a rule equalizes by each; none for other rules."""
+        by_each = isinstance(self.rule, Rule) and self.rule.membership == "each"
+        return [name for name, _ in self.rule.attributes] if by_each else []
 
     @cached_property
     def _known_values(self) -> list[set[Any]]:
@@ -204,13 +206,13 @@ class People:
             raise Unfit(f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         unknown = [name for name in person if name not in self._names]
         why = " (the service has no key and makes no decisions)" if unknown[0] == ID else ""
-        raise Unfit(f"The field {shown(unknown[0])} is unknown{why}; the fields are {_quoted(self.fields)}")
+        raise Unfit(f"The field {as_json(unknown[0])} is unknown{why}; the fields are {_quoted(self.fields)}")
 
     def _score(self, name: str, value: Any) -> float:
         low, high = self.score_range
         if type(value) not in (float, int) or not low <= value <= high:
             what = f"a number between {low:.10g} and {high:.6g}" if high < 1e300 else "a finite number"
-            raise Unfit(f'"{name}" must be {what}, got {shown(value)}')
+            raise Unfit(f'"{name}" must be {what}, got {as_json(value)}')
         return float(value)
 
     def _cell(self, person: dict[str, Any]) -> Label:
@@ -292,7 +294,7 @@ def _label(name: str, value: Any) -> Label:
 
 def _chance(name: str, value: Any) -> float:
     if type(value) not in (float, int) or not 0 <= value <= 1 + SUM_TOLERANCE:
-        raise Unfit(f'"{name}" must be a number between 0 and 1, got {shown(value)}')
+        raise Unfit(f'"{name}" must be a number between 0 and 1, got {as_json(value)}')
     return float(value)
 
 
@@ -330,13 +332,15 @@ def _quoted(names: Sequence[str]) -> str:
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
 
 
-def as_json(label: Label) -> str:
-    """A label as it is written in JSON, shortened if it is long.
+def as_json(value: Any) -> str:
+    """A value as it is written in JSON, shortened if it is long; or what kind of value it is.
 
-    >>> print(as_json("Süd"), as_json(None), as_json(True))
-    "Süd" null true
+    >>> print(as_json("Süd"), as_json(None), as_json(0.5), as_json([1, 2]))
+    "Süd" null 0.5 a list
     """
-    text = json.dumps(label, ensure_ascii=False) if isinstance(label, str | bool | None) else shown(label)
+    if isinstance(value, dict | list):
+        return _kind(value)
+    text = shown(value) if type(value) is int else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

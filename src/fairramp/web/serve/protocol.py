@@ -1,9 +1,9 @@
 """Time limits of a connection.
 
-uvicorn waits for as long as a client takes to send the head of a request or to read an answer. Here, the head
-must be complete within the time limit after its first byte (or after the connection was made), the body within
-the same time again (see `service`), and then the answer must be read within the rest of twice that time. Between
-requests, uvicorn's own limit for idle connections applies.
+uvicorn waits for as long as a client takes to send the head of a request or to read an answer. Here, the head has
+the time limit, from its first byte or from the connection on. The body has the same time again (see `service`).
+Twice the limit after the head, the answer must have been read. Between requests, uvicorn's own limit for idle
+connections applies.
 """
 
 import asyncio

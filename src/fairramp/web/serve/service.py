@@ -32,7 +32,7 @@ from fairramp.errors import InputError
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 from fairramp.web.serve.counts import OTHER, Counts
-from fairramp.web.serve.openapi import described
+from fairramp.web.serve.openapi import described, example_person
 from fairramp.web.serve.page import page, policy
 from fairramp.web.serve.people import People, Unfit
 
@@ -94,6 +94,7 @@ class Service:
         self._settings = settings
         self.timeout = settings.timeout
         self._people = People(settings.rule, settings.key)
+        self._people.decide([example_person(self._people)])  # loads what a first decision needs
         self._fingerprint = settings.rule.fingerprint
         description = described(
             self._people,
