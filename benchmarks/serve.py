@@ -2,8 +2,8 @@
 
     python benchmarks/serve.py [--requests 100000] [--workers 2] [--clients 8] [--people 10000]
 
-Client processes send one person per request over kept connections, then batches. Every answer must be the decision
-that Python makes; any other answer, and any error, ends the run with exit code 1.
+Client processes send one person per request over kept connections, then batches. Every answer must be the
+decision that Python makes; any other answer, and any error, ends the run with exit code 1.
 """
 
 import argparse
@@ -104,8 +104,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         rule.save(Path(folder) / "rule.json")
         service = subprocess.Popen(
-            [sys.executable, "-m", "fairramp.cli", "serve", "rule.json", "--port", "0"]
-            + ["--workers", str(chosen.workers)],
+            [
+                sys.executable,
+                "-m",
+                "fairramp.cli",
+                "serve",
+                "rule.json",
+                "--port=0",
+                f"--workers={chosen.workers}",
+            ],
             cwd=folder,
             env=os.environ | {"FAIRRAMP_KEY": KEY, "COLUMNS": "500"},
             stdout=subprocess.PIPE,

@@ -349,7 +349,7 @@ def class_part() -> list[str]:
             "`explain`, `monitor`",
         ),
         "Commands": (
-            "`fit`, `apply`, `audit`, `check`, `frontier`, `report`, `show`, `export`",
+            "`fit`, `apply`, `audit`, `check`, `frontier`, `report`, `show`, `export`, `serve`",
             "`explain`, `monitor`, `select`",
         ),
     }
@@ -428,6 +428,7 @@ def page() -> str:
         "| Streams (`fairramp.StreamingFit`) | equal selection rates and `max_gap` only, approximate | no | – |",
         "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite | – | – | yes; SQLite without draws |",
         "| ONNX, torch, JSON | – | – | yes |",
+        "| HTTP (`fairramp serve`) | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",
         "criterion, with strata, with ramps of width 0 and with constant ramps. A threshold by group",

@@ -132,14 +132,14 @@ def test_several_classes(kind):
     assert [[a[name] for name in names] for a in found] == rule.probabilities(scores, by, **within).tolist()
     decided = rule.decide(scores, by, **within, ids=range(500), key=KEY)
     assert [a["decision"] for a in found] == decided.tolist()
-    with pytest.raises(Unfit, match='"score_low", "score_mid" and "score_high" must sum to 1, got 1.5'):
+    with pytest.raises(Unfit, match=r'"score_low", "score_mid" and "score_high" must sum to 1, got 1\.5'):
         people.decide([sent[0] | dict(zip(people.scores, [0.5, 0.5, 0.5], strict=True))])
 
 
 def test_without_a_key_there_are_no_ids_and_no_decisions():
     people = People(TWO, None)
     assert people.decide([{"p": 0.5, "sex": "Female"}]).answers == [{"probability": 0.5}]
-    with pytest.raises(Unfit, match='"id" is unknown .the service has no key and makes no decisions.'):
+    with pytest.raises(Unfit, match=r'"id" is unknown \(the service has no key and makes no decisions\)'):
         people.decide([{"p": 0.5, "sex": "Female", "id": "anna"}])
 
 

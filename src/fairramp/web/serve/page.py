@@ -21,10 +21,11 @@ def page(description: dict[str, Any], rule: Rule | ClassRule) -> str:
     schemas, paths = description["components"]["schemas"], description["paths"]
     posted = paths["/decide"]["post"]
     example = json.dumps(posted["requestBody"]["content"]["application/json"]["example"], ensure_ascii=False)
-    fields = schemas["Person"]["properties"]
     decides = "decision" in schemas["Answer"]["properties"]
     token = " -H 'Authorization: Bearer TOKEN'" if "securitySchemes" in description["components"] else ""
-    command = f"curl $ADDRESS/decide{token} -H 'Content-Type: application/json' \\\n  -d {_quoted(example)}"
+    command = (
+        f"curl http://HOST:PORT/decide{token} -H 'Content-Type: application/json' \\\n  -d {_quoted(example)}"
+    )
     what = (
         "Send a person, and get the probability of selection and the decision."
         if decides
@@ -42,11 +43,8 @@ def page(description: dict[str, Any], rule: Rule | ClassRule) -> str:
             for path, operations in paths.items()
             for method, operation in operations.items()
         ),
-        fields=_rows(
-            (f"<code>{html.escape(name)}</code>", _values(field), html.escape(field["description"]))
-            for name, field in fields.items()
-        ),
-        rows=2,
+        fields=_fields(schemas["Person"]),
+        answers=_fields(schemas["OneAnswer"]),
         example=html.escape(example),
         curl=html.escape(command),
         refusals=_rows((status, html.escape(reason)) for status, reason in refused.items()),
@@ -81,6 +79,13 @@ def _rows(cells: Any) -> str:
     return "\n".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
 
 
+def _fields(schema: dict[str, Any]) -> str:
+    return _rows(
+        (f"<code>{html.escape(name)}</code>", _values(field), html.escape(field["description"]))
+        for name, field in schema["properties"].items()
+    )
+
+
 def _values(field: dict[str, Any]) -> str:
     """The values of a field, in words."""
     if "enum" in field:
@@ -88,7 +93,8 @@ def _values(field: dict[str, Any]) -> str:
     if field["type"] == "number":
         low, high = field["minimum"], field["maximum"]
         return f"{low:g} to {high:g}" if high < 1e300 else "any number"
-    return ", ".join({"string": "text", "boolean": "true, false"}.get(kind, kind) for kind in field["type"])
+    kinds = [field["type"]] if isinstance(field["type"], str) else field["type"]
+    return ", ".join({"string": "text", "boolean": "true, false"}.get(kind, kind) for kind in kinds)
 
 
 def _quoted(text: str) -> str:
