@@ -171,11 +171,12 @@ def test_more_requests_at_once_than_allowed_are_refused(tmp_path):
     with served(RULE, tmp_path, "--concurrency", 1) as service:
         with socket.create_connection((service.host, service.port)) as slow:
             slow.sendall(HEAD + b"Content-Length: 50\r\n\r\n{")
-            until(lambda: service.ask("GET", "/health")[0] == 503)
-            status, headers, content = service.ask("GET", "/health")
+            until(lambda: service.ask("POST", "/decide", PERSON)[0] == 503)
+            status, headers, content = service.ask("POST", "/decide", PERSON)
             assert (status, headers["retry-after"]) == (503, "1")
             assert content["error"] == "The service is busy; try again in a second."
-        until(lambda: service.ask("GET", "/health")[0] == 200)
+            assert service.ask("GET", "/health")[0] == 200
+        until(lambda: service.ask("POST", "/decide", PERSON)[0] == 200)
 
 
 def test_idle_connections_stay_usable(service):
@@ -355,7 +356,7 @@ def test_a_rule_for_several_classes(tmp_path):
         (["--host", "0.0.0.0"], "--host 0.0.0.0 is not this machine's own address: pass --token-file FILE"),
         (["--token-file", "short"], "The token file short must hold at least 32"),
         (["--token-file", "none"], "Cannot read the token file none: No such file"),
-        (["--key-file", "key", "--token-file", "key"], "The token file key holds the key: whoever"),
+        (["--key-file", "key", "--token-file", "key"], "The token file key holds the key"),
         (["--workers", "0"], "--workers must be a positive integer, got 0."),
         (["--port", "70000"], "--port must be between 0 and 65535, got 70000."),
         (["--timeout", "0"], "--timeout must be between 0.1 and 3600, got 0.0."),

@@ -47,7 +47,7 @@ def read_token(path: str) -> tuple[str, str | None]:
     )
     refuse_if(
         token in _known,
-        "The token file {path} holds the key: whoever may ask must not be able to predict decisions",
+        "The token file {path} holds the key, with which clients could predict decisions",
         remedy="create another with: fairramp keygen FILE",
         path=path,
     )

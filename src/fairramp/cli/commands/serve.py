@@ -31,7 +31,7 @@ def serve(
     max_body: Annotated[int, Parameter(help="Largest body of a request, in bytes.")] = 2_000_000,
     max_people: Annotated[int, Parameter(help="Most people in one request.")] = 10_000,
     timeout: Annotated[float, Parameter(help="Seconds that a client has to send a request.")] = 10.0,
-    concurrency: Annotated[int, Parameter(help="Requests that a worker handles at once.")] = 100,
+    concurrency: Annotated[int, Parameter(help="Requests to decide that a worker handles at once.")] = 100,
     quiet: Quiet = False,
 ) -> None:
     """Serve a rule over HTTP: one person, or many, per request. Stop with Ctrl+C or SIGTERM.

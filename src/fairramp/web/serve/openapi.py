@@ -37,7 +37,6 @@ def described(
     what = "Decide" if people.has_ids else "Compute the probability of"
     access = ["401"] if has_token else ["403"]
     posted = ["400", *access, "408", "413", "415", "422", "503"]
-    got = [*access, "503"]
     secured: dict[str, Any] = {"security": [{"token": []}]} if has_token else {}
     paths = {
         "/decide": {
@@ -59,11 +58,11 @@ def described(
             }
         },
         "/health": _get(
-            "health", "Tell whether the service is ready", _answered("Health"), got[1:] if has_token else got, {}
+            "health", "Tell whether the service is ready", _answered("Health"), [] if has_token else access, {}
         ),
-        "/metrics": _get("metrics", "Counts for Prometheus", _text("text/plain"), got, secured),
-        "/openapi.json": _get("openapi", "This description", _json({"type": "object"}), got, secured),
-        "/docs": _get("docs", "This description, for people", _text("text/html"), got, secured),
+        "/metrics": _get("metrics", "Counts for Prometheus", _text("text/plain"), access, secured),
+        "/openapi.json": _get("openapi", "This description", _json({"type": "object"}), access, secured),
+        "/docs": _get("docs", "This description, for people", _text("text/html"), access, secured),
     }
     mark = {"fingerprint": _FINGERPRINT}
     schemas = {

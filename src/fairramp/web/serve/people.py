@@ -128,8 +128,9 @@ class People:
     @cached_property
     def _attributes(self) -> list[str]:
         """The names of the attributes that a rule equalizes by each; none for other rules."""
-        by_each = isinstance(self.rule, Rule) and self.rule.membership == "each"
-        return [name for name, _ in self.rule.attributes] if by_each else []
+        if isinstance(self.rule, Rule) and self.rule.membership == "each":
+            return [name for name, _ in self.rule.attributes]
+        return []
 
     @cached_property
     def _known_values(self) -> list[set[Any]]:

@@ -30,7 +30,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came."""
+        """Read some of a request."""
         super().data_received(data)
         self._watch()
 

@@ -48,7 +48,7 @@ def is_local(host: str) -> bool:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections from now on; 0 chooses a free port."""
+    """A socket that already accepts connections; port 0 chooses a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

@@ -62,7 +62,7 @@ class Settings:
     timeout : float
         Seconds that a client has to send a request.
     concurrency : int
-        Requests that a worker handles at once.
+        Requests to decide that a worker handles at once.
     quiet : bool
         Whether requests are not logged.
     """
@@ -176,7 +176,7 @@ class Service:
         method = self._paths[path][0]
         if request.method != method:
             raise Refusal(405, f"{path} takes {method} only.", allow=method)
-        if self._busy > self._settings.concurrency:
+        if method == "POST" and self._busy > self._settings.concurrency:
             raise Refusal(503, "The service is busy; try again in a second.", retry_after="1")
 
     def _is_own(self, host: str) -> bool:
@@ -227,7 +227,7 @@ class Service:
         return Response(text, media_type="text/plain; version=0.0.4")
 
     async def _text(self, request: Request) -> Response:
-        text, kind, headers = self._texts[request.url.path]
+        text, kind, headers = self._texts[request.scope["path"]]
         return self._response(text, kind, **headers)
 
     def _json(self, content: dict[str, Any]) -> Response:
