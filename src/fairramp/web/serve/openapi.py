@@ -1,13 +1,16 @@
 """The description of a service in OpenAPI 3.1, made from its rule.
 
-What the description allows is decided, except that JSON Schema cannot say that probabilities sum to 1.
+What the description allows is decided, with two exceptions: JSON Schema cannot say that probabilities sum to 1,
+and on a scale without ends, a score must still fit into a double.
 """
 
+import math
 from typing import Any
 
 from fairramp._version import __version__
 from fairramp.core.labels import label_parts
 from fairramp.rule.class_rule import ClassRule
+from fairramp.rule.rule import Rule
 from fairramp.web.serve.people import ID, People
 
 _FINGERPRINT = {
@@ -99,19 +102,19 @@ def described(
 def person_schema(people: People) -> dict[str, Any]:
     """The schema of one person."""
     low, high = people.score_range
-    several = isinstance(people.rule, ClassRule)
-    number: dict[str, Any] = {"type": "number", "minimum": low, "maximum": high}
+    rule, number = people.rule, {"type": "number"}
+    ends = {} if isinstance(rule, Rule) and rule.meaning.is_unbounded else {"minimum": low, "maximum": high}
     fields: dict[str, Any] = {}
     for name in people.scores:
-        what = "The score of this class" if several else f"The score, on the scale {people.rule.scale}"  # type: ignore[union-attr]
-        fields[name] = number | {"description": f"{what}."}
+        what = f"The score, on the scale {rule.scale}" if isinstance(rule, Rule) else "The score of this class"
+        fields[name] = number | ends | {"description": f"{what}."}
     for name, values in zip(people.cell_fields, people.values, strict=True):
         what = "The stratum" if name in people.strata else "The group"
         fields[name] = ({"enum": values} if people.is_strict else _LABEL) | {"description": f"{what}."}
     for name, label in zip(people.chances, people.rule.groups, strict=False):
         fields[name] = number | {
-            "minimum": 0.0,
-            "maximum": 1.0,
+            "minimum": 0,
+            "maximum": 1,
             "description": f"The probability of group {label}; all of them sum to 1.",
         }
     if people.has_ids:
@@ -127,9 +130,7 @@ def person_schema(people: People) -> dict[str, Any]:
 def _cells(people: People) -> list[dict[str, Any]]:
     """The combinations of values that the rule knows, if these are not all."""
     rule, names = people.rule, people.cell_fields
-    n_all = 1
-    for values in people.values:
-        n_all *= len(values)
+    n_all = math.prod(map(len, people.values))
     if not people.is_strict or len(names) < 2 or rule.membership != "known" or n_all == len(rule.groups):
         return []
     rows = [label_parts(label, rule.stratified) for label in rule.groups]

@@ -91,8 +91,7 @@ def _values(field: dict[str, Any]) -> str:
     if "enum" in field:
         return ", ".join(f"<code>{html.escape(json.dumps(v, ensure_ascii=False))}</code>" for v in field["enum"])
     if field["type"] == "number":
-        low, high = field["minimum"], field["maximum"]
-        return f"{low:g} to {high:g}" if high < 1e300 else "any number"
+        return f"{field['minimum']:g} to {field['maximum']:g}" if "minimum" in field else "any number"
     kinds = [field["type"]] if isinstance(field["type"], str) else field["type"]
     return ", ".join({"string": "text", "boolean": "true, false"}.get(kind, kind) for kind in kinds)
 
