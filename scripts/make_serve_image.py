@@ -33,7 +33,7 @@ def main() -> None:
         try:
             address = re.findall(r"http://127.0.0.1:\d+", service.stdout.readline())[0]
             browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-            page = browser.new_page(viewport={"width": 960, "height": 900}, device_scale_factor=0.75)
+            page = browser.new_page(viewport={"width": 960, "height": 2000}, device_scale_factor=0.75)
             page.on("pageerror", lambda error: sys.exit(str(error)))
             page.on("console", lambda said: sys.exit(said.text) if said.type == "error" else None)
             page.goto(f"{address}/docs")
