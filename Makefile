@@ -25,7 +25,7 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests coverage test-spark test-torch test-mlflow test-mariadb test-dbt test-browser docs docs-pictures test-docs test-readme test-gates faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests coverage test-spark test-torch test-mlflow test-mariadb test-dbt test-browser test-serve docs docs-pictures test-docs test-readme test-gates faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## list all targets
@@ -70,6 +70,9 @@ test-mlflow: $(MLFLOW)/ready  ## test rules in MLflow, with its server (installs
 
 test-browser: $(DEV)  ## test the report in a browser (needs chromium, and npm for axe-core)
 	$(BIN)/pytest -m browser tests/browser
+
+test-serve: $(DEV)  ## test the service against its OpenAPI description with schemathesis
+	$(BIN)/pytest -m described tests/web
 
 docs: $(DOCS)/ready  ## build the documentation in docs/_build/html; warnings are errors (Spark's example needs Java)
 	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs docs/_build/html
@@ -119,6 +122,7 @@ bench: $(READY)  ## measure speed, relative to reading the data once
 	@$(BIN)/python benchmarks/tables.py
 	@$(BIN)/python benchmarks/classes.py
 	@$(BIN)/python benchmarks/cli.py
+	@$(BIN)/python benchmarks/serve.py
 
 bench-page: $(REPRO)/ready-peers  ## measure speed alongside other libraries and write docs/benchmarks.md (ten minutes, 4 GB)
 	$(REPRO)/bin/python benchmarks/page.py measure

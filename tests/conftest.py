@@ -34,7 +34,7 @@ OPTIONAL = (
         "skl2onnx",
         "sqlglot",
     ),
-    *("statsmodels", "torch", "vl_convert"),
+    *("schemathesis", "starlette", "statsmodels", "torch", "uvicorn", "vl_convert"),
 )
 ABSENT = frozenset(name for name in OPTIONAL if find_spec(name) is None)
 

@@ -349,7 +349,7 @@ def class_part() -> list[str]:
             "`explain`, `monitor`",
         ),
         "Commands": (
-            "`fit`, `apply`, `audit`, `check`, `frontier`, `report`, `show`, `export`",
+            "`fit`, `apply`, `audit`, `check`, `frontier`, `report`, `show`, `export`, `serve`",
             "`explain`, `monitor`, `select`",
         ),
     }
@@ -429,6 +429,7 @@ def page() -> str:
         "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite, MySQL, MariaDB; dbt "
         "| – | – | yes; SQLite without draws |",
         "| ONNX, torch, JSON | – | – | yes |",
+        "| HTTP (`fairramp serve`) | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",
         "criterion, with strata, with ramps of width 0 and with constant ramps. A threshold by group",

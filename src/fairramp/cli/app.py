@@ -22,6 +22,7 @@ from fairramp.cli.commands import (
     report,
     rows_needed,
     select,
+    serve,
     show,
 )
 
@@ -50,6 +51,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     report.report,
     evidence.evidence,
     export.export,
+    serve.serve,
 ]
 for _place, _command in enumerate(_COMMANDS):
     # Plain-text help keeps line ends, which would break paragraphs in mid-sentence.

@@ -19,7 +19,7 @@ def load_rule(path: str, command: str | None = None) -> Rule:
     if isinstance(found, ClassRule):
         raise UnsupportedError(
             "{path} is a rule for several classes, which this command does not support",
-            remedy="fit, apply, audit, check, frontier, report, show and export do",
+            remedy="fit, apply, audit, check, frontier, report, show, export and serve do",
             path=path,
         )
     return found

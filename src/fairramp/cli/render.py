@@ -96,6 +96,10 @@ class Screen:
         if not (self._json or self.is_quiet):
             self._file.write("".join(f"{line}\n" for line in lines or [""]))
 
+    def flush(self) -> None:
+        """Show now what was printed, before something that takes long."""
+        self._file.flush()
+
     def say(self, *sentences: str) -> None:
         """Print sentences, wrapped, each starting on a new line."""
         self._summary.say(*sentences)

@@ -1,14 +1,17 @@
-"""The decision key: read from a file or the environment, never from an argument, and never printed."""
+"""The decision key and the token of a service: never arguments, and never printed."""
 
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from fairramp.errors import FairrampError, refuse_if
 from fairramp.rule.draws import ENVIRONMENT
 
 _KEY_LENGTH = 64
+#: Shorter tokens could be guessed.
+_TOKEN_LENGTH = 32
 _known: set[str] = set()
 
 
@@ -17,18 +20,7 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
     text, where, warning = os.environ.get(ENVIRONMENT), f"The variable {ENVIRONMENT}", None
     if path is not None:
         where = f"The key file {path}"
-        try:
-            with open(path, encoding="ascii") as file:
-                text, mode = file.read(4096), os.fstat(file.fileno()).st_mode
-        except UnicodeDecodeError:
-            text, mode = "", 0
-        except OSError as error:
-            advice = _advice(path) if isinstance(error, FileNotFoundError) else ""
-            raise FairrampError(
-                "Cannot read the key file {path}: {why}{advice}", path=path, why=error.strerror, advice=advice
-            ) from None
-        if stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix":
-            warning = f"other users can read the key file {path}; to prevent that: chmod 600 {path}"
+        text, warning = _read(path, "key file", _advice)
     if text is None:
         return None, None
     key = text.strip("\r\n")
@@ -39,6 +31,49 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
     )
     _known.add(key)
     return key, warning
+
+
+def read_token(path: str) -> tuple[str, str | None]:
+    """Read the token that requests must present; also return a warning if others can read the file."""
+    text, warning = _read(path, "token file", lambda path: f"; create one with: fairramp keygen {path}")
+    token = text.strip("\r\n")
+    refuse_if(
+        len(token) < _TOKEN_LENGTH or not all("!" <= c <= "~" for c in token),
+        "The token file {path} must hold at least {n} printable ASCII characters without spaces",
+        remedy="create one with: fairramp keygen FILE",
+        path=path,
+        n=_TOKEN_LENGTH,
+    )
+    refuse_if(
+        token in _known,
+        "The token file {path} holds the key, with which clients could predict decisions",
+        remedy="create another with: fairramp keygen FILE",
+        path=path,
+    )
+    _known.add(token)
+    return token, warning
+
+
+def _read(path: str, what: str, advice: Callable[[str], str]) -> tuple[str, str | None]:
+    """The text of a secret file, and a warning if others can read it; "" if it is not text."""
+    try:
+        with open(path, encoding="ascii") as file:
+            text, mode = file.read(4096), os.fstat(file.fileno()).st_mode
+    except UnicodeDecodeError:
+        return "", None
+    except OSError as error:
+        raise FairrampError(
+            "Cannot read the {what} {path}: {why}{advice}",
+            what=what,
+            path=path,
+            why=error.strerror,
+            advice=advice(path) if isinstance(error, FileNotFoundError) else "",
+        ) from None
+    open_to_others = stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix"
+    return (
+        text,
+        f"other users can read the {what} {path}; to prevent that: chmod 600 {path}" if open_to_others else None,
+    )
 
 
 def _advice(path: str) -> str:
@@ -54,9 +89,9 @@ def _advice(path: str) -> str:
 
 
 def redacted(text: str) -> str:
-    """Return a message with every key that was read removed."""
+    """Return a message with every secret that was read removed."""
     for key in _known:
-        text = text.replace(key, "[key]")
+        text = text.replace(key, "[secret]")
     return text
 
 
