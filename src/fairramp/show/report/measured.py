@@ -7,7 +7,7 @@ Rates, changes and errors are sums over the points of the summary; the rows are 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,15 @@ class KnownRows:
         """The groups that are compared: cells, or the values of attributes."""
         return self.sample.cells.labels if self.attributes is None else self.attributes.values
 
+    @cached_property
+    def rows(self) -> ArrayRows:
+        """The rows in numbered cells: a group's rows or, with labels, its rows with one outcome."""
+        sample = self.sample
+        per_group, outcomes = (1, 0) if sample.labels is None else (2, sample.labels.astype(np.intp))
+        values = per_group * sample.cells.values.astype(np.intp) + outcomes
+        codes = Codes(values, 0, tuple(range(per_group * len(sample.cells.labels))))
+        return ArrayRows(sample.scores, codes, sample.weights, sample.scale)
+
     def ramps(self, rule: Rule) -> list[Ramp]:
         """The ramps of a rule that are shown, one per group that is compared."""
         if not rule.mixes:
@@ -227,15 +236,10 @@ class Measured:
     @classmethod
     def _of_summary(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
         """Summarize the rows, and refine the summary until it is exact at all ramps."""
-        sample, border, n_groups = known.sample, known.settings.problem.cutoff, len(known.sample.cells.labels)
-        # A cell of the summary is a group's rows with one outcome.
-        per_group, outcomes = (1, 0) if sample.labels is None else (2, sample.labels.astype(np.intp))
-        values = per_group * sample.cells.values.astype(np.intp) + outcomes
-        codes = Codes(values, 0, tuple(range(per_group * n_groups)))
-        rows = ArrayRows(sample.scores, codes, sample.weights, sample.scale)
+        sample, border, rows = known.sample, known.settings.problem.cutoff, known.rows
         summary = rows.summarize()
         cells = np.array(summary.labels, dtype=np.intp)
-        seat = cells // per_group
+        seat = cells // (1 if sample.labels is None else 2)
         cutoff = np.full((1, len(seat)), border)
         for width in sorted({ramp.width for ramps in rules for ramp in ramps if not ramp.is_constant}):
             # Ramps of other widths get their own turn; the cutoff stands in for them, and for constant ramps.
@@ -278,6 +282,16 @@ class Measured:
             chances=chances,
             costs=Costs(*settings.costs) if settings.costs and sample.labels is not None else None,
         )
+
+    @cached_property
+    def before(self) -> tuple[Selection, GroupRates | None]:
+        """What `select` finds for the classifier's own decisions."""
+        return self.select(self.own)
+
+    @cached_property
+    def afters(self) -> list[tuple[Selection, GroupRates | None]]:
+        """What `select` finds for each of the rules."""
+        return [self.select(chances) for chances in self.chances]
 
     def select(self, chances: Floats) -> tuple[Selection, GroupRates | None]:
         """Rates, gaps and errors of decisions with the given probabilities.
