@@ -125,21 +125,20 @@ class KnownRows:
         """The groups that are compared: cells, or the values of attributes."""
         return self.sample.cells.labels if self.attributes is None else self.attributes.values
 
-    @cached_property
-    def rows(self) -> ArrayRows:
-        """The rows in numbered cells: a group's rows or, with labels, its rows with one outcome."""
-        sample = self.sample
-        per_group, outcomes = (1, 0) if sample.labels is None else (2, sample.labels.astype(np.intp))
-        values = per_group * sample.cells.values.astype(np.intp) + outcomes
-        codes = Codes(values, 0, tuple(range(per_group * len(sample.cells.labels))))
-        return ArrayRows(sample.scores, codes, sample.weights, sample.scale)
-
     def ramps(self, rule: Rule) -> list[Ramp]:
         """The ramps of a rule that are shown, one per group that is compared."""
         if not rule.mixes:
             return rule.ramps_of(self.sample.cells)[0]
         ramps = {label_key(label): ramp for label, ramp in zip(rule.groups, rule.ramps, strict=True)}
         return [ramps[label_key(label)] for label in self.groups]
+
+
+def numbered_rows(sample: Sample) -> ArrayRows:
+    """The rows in numbered cells: a group's rows or, with labels, its rows with one outcome."""
+    per_group, outcomes = (1, 0) if sample.labels is None else (2, sample.labels.astype(np.intp))
+    values = per_group * sample.cells.values.astype(np.intp) + outcomes
+    codes = Codes(values, 0, tuple(range(per_group * len(sample.cells.labels))))
+    return ArrayRows(sample.scores, codes, sample.weights, sample.scale)
 
 
 def widths(ramps: Iterable[Ramp]) -> list[float]:
@@ -222,11 +221,16 @@ class Measured:
     costs: Costs | None = None
 
     @classmethod
-    def of(cls, known: KnownRows, rules: Sequence[Rule], confidence: float) -> "Measured":
-        """The points of a summary of the rows or, for a rule by group probabilities, the rows themselves."""
+    def of(
+        cls, known: KnownRows, rules: Sequence[Rule], confidence: float, rows: ArrayRows | None = None
+    ) -> "Measured":
+        """The points of a summary of the rows or, for a rule by group probabilities, the rows themselves.
+
+        `rows` are the `numbered_rows` of the sample, which remember what they counted.
+        """
         sample = known.sample
         if sample.membership is None:
-            return cls._of_summary(known, [one.ramps_of(sample.cells)[0] for one in rules], confidence)
+            return cls._of_summary(known, [one.ramps_of(sample.cells)[0] for one in rules], confidence, rows)
         weight = np.ones(len(sample)) if sample.weights is None else sample.weights
         group, x = sample.cells.block(0, len(sample)), sample.positions
         chances = tuple(one.chances(sample.scores, sample.membership) for one in rules)
@@ -234,9 +238,12 @@ class Measured:
         return cls._made(known, confidence, x, x, sample.outcomes, sums, chances)
 
     @classmethod
-    def _of_summary(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
+    def _of_summary(
+        cls, known: KnownRows, rules: list[list[Ramp]], confidence: float, rows: ArrayRows | None
+    ) -> "Measured":
         """Summarize the rows, and refine the summary until it is exact at all ramps."""
-        sample, border, rows = known.sample, known.settings.problem.cutoff, known.rows
+        sample, border = known.sample, known.settings.problem.cutoff
+        rows = numbered_rows(sample) if rows is None else rows
         summary = rows.summarize()
         cells = np.array(summary.labels, dtype=np.intp)
         seat = cells // (1 if sample.labels is None else 2)
