@@ -13,6 +13,7 @@ from fairramp.cli.commands import (
     check,
     demo,
     explain,
+    explore,
     export,
     fit,
     frontier,
@@ -35,6 +36,7 @@ app = App(
 )
 _COMMANDS: list[Callable[..., Any]] = [
     audit.audit,
+    explore.explore,
     fit.fit,
     keygen.keygen,
     apply.apply,
