@@ -133,7 +133,6 @@ def live_parts(content: Content) -> dict[str, Any]:
         "answers": answers_of(content, parts.forms),
         "headline": said["headline"][0],
         "figures": _figures(content, said),
-        "fingerprint": content.rule_fingerprint,
     }
 
 

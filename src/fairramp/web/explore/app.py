@@ -5,6 +5,7 @@ import secrets
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,7 @@ class _Pages:
             settings = settings_of(asked.get("settings"), choice)
             rule = self._explorer.rule(choice, settings)
             words = (_words(asked, name) for name in ("decision", "owner"))
-            found = self._folder.save(self._explorer.data, rule, settings, choice, *words)
-            return {"files": found.files, "commands": found.commands, "fingerprint": rule.fingerprint}
+            return asdict(self._folder.save(self._explorer.data, rule, settings, choice, *words))
 
         return await _posted(request, saved)
 

@@ -199,7 +199,6 @@ function showPins() {
   const body = [["Settings", ({ settings: kept }) => settingsText(kept)]];
   const names = new Set(shown.flatMap(([, one]) => one.figures.map(([name]) => name)));
   for (const name of names) body.push([name, ({ figures }) => (figures.find(([own]) => own === name) ?? ["", "–"])[1]]);
-  body.push(["Fingerprint", ({ fingerprint }) => fingerprint.slice(0, 8)]);
   const rows = body.map(([name, text]) => {
     const row = element("tr");
     row.append(element("th", name, { scope: "row" }), ...shown.map(([, one]) => element("td", text(one))));
@@ -307,7 +306,7 @@ byId("save").addEventListener("submit", async (event) => {
     const commands = element("pre");
     commands.append(element("code", found.commands.join("\n")));
     saved.replaceChildren(
-      element("p", "Saved:"), files,
+      element("p", `Saved rule ${found.fingerprint.slice(0, 8)}:`), files,
       element("p", "These commands wrote them, and write the same again:"), commands,
       element("p", "Next: ask the owner to approve the report. Then make decisions with fairramp apply; the commands are in commands.txt."),
     );
