@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fairramp.errors import FairrampError, installing
@@ -35,7 +35,15 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server that ends quietly when it is stopped, instead of raising the signal again."""
+    """A server that says when it has started, and ends quietly instead of raising the signal again."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._started()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -48,8 +56,11 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def run(app: Any, sock: socket.socket, **options: Any) -> None:
-    """Serve an application until Ctrl-C or SIGTERM; nothing about requests is logged."""
+def run(app: Any, sock: socket.socket, started: Callable[[], None], **options: Any) -> None:
+    """Serve an application until Ctrl-C or SIGTERM; nothing about requests is logged.
+
+    `started` is called when requests are answered and signals end the server.
+    """
     config = uvicorn.Config(
         app,
         ws="none",
@@ -61,4 +72,4 @@ def run(app: Any, sock: socket.socket, **options: Any) -> None:
         timeout_graceful_shutdown=3,
         **options,
     )
-    _Server(config).run(sockets=[sock])
+    _Server(config, started).run(sockets=[sock])

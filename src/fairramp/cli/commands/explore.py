@@ -58,11 +58,14 @@ def explore(
 
     with listening("127.0.0.1", port) as sock:
         app, address = explorer_app(data, out, read, sock.getsockname()[1])
-        screen.say(f"Exploring {data}. Open this address, which works only on this machine:")
-        screen.text("", f"  {address}", "")
-        screen.say("Stop with Ctrl-C.")
-        sys.stdout.flush()
-        if not no_browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        run(app, sock)
+
+        def started() -> None:
+            screen.say(f"Exploring {data}. Open this address, which works only on this machine:")
+            screen.text("", f"  {address}", "")
+            screen.say("Stop with Ctrl-C.")
+            sys.stdout.flush()
+            if not no_browser:
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+        run(app, sock, started)
     screen.say("Stopped.")

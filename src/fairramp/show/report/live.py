@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from fairramp.core.scales import Scale
-from fairramp.core.words import points
+from fairramp.core.words import upward_points
 from fairramp.data.columns import Columns
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.rows import ArrayRows, BinnedRows
@@ -156,10 +156,15 @@ def _figures(content: Content, said: dict[str, tuple[str, str]]) -> list[tuple[s
         ("Verdict", content.chosen.judgment.headline),
         *((f"Gap between {event.rate}s", said[f"gap_{event.name}"][0]) for event in simple),
         *((f"Ratio of {event.rate}s", said[f"ratio_{event.name}"][0]) for event in simple),
-        ("Estimated limit for new people", "none" if limits.estimated is None else points(limits.estimated)),
-        ("Proven limit for new people", "none" if limits.proven is None else points(limits.proven)),
+        ("Estimated limit for new people", _limit(limits.estimated)),
+        ("Proven limit for new people", _limit(limits.proven)),
         ("Selected overall", said["overall_rate"][0]),
         ("Accuracy", said["accuracy"][0] if "accuracy" in said else "unknown without outcomes"),
         ("Different answers", f"{said['changed_number'][0]} {said['changed_rest'][0].partition('answer ')[2]}"),
         ("Decided at random", f"{said['drawn_number'][0]} {said['drawn_rest'][0].partition('random ')[2]}"),
     ]
+
+
+def _limit(value: float | None) -> str:
+    """A limit for new people, rounded up as in the verdict."""
+    return "none" if value is None or value >= 1 else upward_points(value)

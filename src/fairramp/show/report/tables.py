@@ -63,6 +63,7 @@ def audit_table(content: Content) -> PageTable:
     if content.labeled:
         columns += [column for column in _error_columns(content) if not column.moves]
         text = f"Measured against the outcomes. {abbreviations()} {text}"
+    columns = [column._replace(heading=column.heading.replace(" before", "")) for column in columns]
     return PageTable("audit", "The classifier alone, group by group", text, columns)
 
 

@@ -37,8 +37,8 @@ class Column:
         What these look like, in words.
     distinct : int
         How many different values there are in the first rows.
-    is_number, is_answer : bool
-        Whether all of them are numbers, and whether all of them mean yes or no.
+    is_number, is_share, is_answer : bool
+        Whether all of them are numbers, are numbers from 0 to 1, and mean yes or no.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Column:
     kind: str
     distinct: int
     is_number: bool
+    is_share: bool
     is_answer: bool
 
 
@@ -88,16 +89,21 @@ def columns_of(data: str) -> list[Column]:
 def _column(name: str, values: Sequence[str]) -> Column:
     different = list(dict.fromkeys(values))
     is_number = bool(different) and all(map(_is_number, different))
+    is_share = is_number and all(0 <= _number(value) <= 1 for value in different)
     is_answer = len(different) == 2 and {value.strip().lower() for value in different} <= _YES_NO
     n = len(different)
     many = f"{n:,} values" if n < _ROWS // 2 else "many values"
     kind = "no values" if not different else "one value" if n == 1 else many
     shown = tuple(v if len(v) <= _LONGEST else f"{v[: _LONGEST - 1]}…" for v in different[:_SHOWN])
-    return Column(name, shown, f"numbers, {kind}" if is_number else kind, n, is_number, is_answer)
+    return Column(name, shown, f"numbers, {kind}" if is_number else kind, n, is_number, is_share, is_answer)
 
 
 def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?\s*%?\s*", text, re.IGNORECASE))
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ".").strip().rstrip("%"))
 
 
 def suggested(columns: Sequence[Column]) -> Suggested:
@@ -106,7 +112,8 @@ def suggested(columns: Sequence[Column]) -> Suggested:
     def first(role: str, fits: Callable[[Column], bool], *taken: str) -> str:
         known = [column for column in columns if column.name not in taken and fits(column)]
         named = [column for column in known if re.search(_NAMES[role], column.name, re.IGNORECASE)]
-        return (named or known or [Column("", (), "", 0, False, False)])[0].name
+        shares = [column for column in known if role == "score" and column.is_share]
+        return next((column.name for column in (*named, *shares, *known)), "")
 
     score = first("score", lambda column: column.is_number and not column.is_answer)
     label = first("label", lambda column: column.is_answer, score)
@@ -117,6 +124,6 @@ def suggested(columns: Sequence[Column]) -> Suggested:
 
 def _scale(values: Sequence[str]) -> str:
     """The scale that the first scores suggest; reading all of them checks it."""
-    numbers = [float(value.replace(",", ".").strip().rstrip("%")) for value in values]
+    numbers = list(map(_number, values))
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     return "probability" if low >= 0 and high <= 1 else "percent" if low >= 0 and high <= 100 else "logit"

@@ -307,7 +307,7 @@ byId("save").addEventListener("submit", async (event) => {
     commands.append(element("code", found.commands.join("\n")));
     saved.replaceChildren(
       element("p", `Saved rule ${found.fingerprint.slice(0, 8)}:`), files,
-      element("p", "These commands wrote them, and write the same again:"), commands,
+      element("p", "These commands wrote them:"), commands,
       element("p", "Next: ask the owner to approve the report. Then make decisions with fairramp apply; the commands are in commands.txt."),
     );
   } catch (error) {
