@@ -54,6 +54,7 @@ def take(page, address) -> None:
 
     page.goto(address)
     page.fill("#decision", "income above $50,000")
+    page.evaluate("document.activeElement.blur()")
     shoot("columns", "header", "#columns")
     page.click("#columns button")
     settle()

@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -473,3 +474,19 @@ def test_messages_name_controls():
         "“How many are selected: a budget” and “How many are selected” exclude each other: both say how many are "
         "selected; remove one of the two."
     )
+
+
+@pytest.mark.slow
+def test_a_file_of_300_mb_works(tmp_path):
+    columns = "printf('%.6f', random()) AS score, CASE WHEN random() < 0.4 THEN 'Female' ELSE 'Male' END AS sex"
+    label = "CAST(random() < 0.3 AS TINYINT) AS earns, 'text ' || i AS note"
+    path = tmp_path / "scores.csv"
+    duckdb.sql(f"COPY (SELECT i AS id, {columns}, {label} FROM range(8_300_000) AS t(i)) TO '{path}'")
+    assert path.stat().st_size > 300e6
+    with exploring(tmp_path, "scores.csv") as found:
+        assert found.post("move", drawn="")["rows"] == 8_300_000
+        moved = found.post("move", settings={"value": 0.01}, drawn="")
+        saved = found.post("save", settings={"value": 0.01})
+        rule = fairramp.Rule.load(tmp_path / saved["files"][0])
+        feet = [form["foot"] for form in moved["answers"]["forms"]]
+        assert feet == pytest.approx([ramp.foot for ramp in rule.ramps], abs=ROUNDING)

@@ -98,11 +98,11 @@ def test_by_mouse_from_columns_to_the_saved_rule(folder, opened):
     page.page.select_option("#group", "race")
     page.page.fill("#decision", "income above $50,000")
     page.moved(lambda: page.page.click("#columns button"))
-    assert "few rows" not in page.text("#audit")
-    assert "5 of 5" not in page.text("#audit")
+    assert "Amer-Indian-Eskimo" in page.text("#audit")
     headline = page.text("#report h2[data-say=headline]")
     assert headline.startswith("Meets the limit of 2.0 points")
     assert page.text("#status") == headline
+    page.page.locator("#limit-slider").scroll_into_view_if_needed()
     box = page.page.locator("#limit-slider").bounding_box()
     page.moved(lambda: page.page.mouse.click(box["x"] + 0.6 * box["width"], box["y"] + box["height"] / 2))
     points = float(page.page.input_value("#limit"))
