@@ -203,18 +203,20 @@ def test_links_lead_nowhere(own):
     assert list(outside.iterdir()) == []
 
 
-def test_a_failed_save_leaves_nothing(own):
-    folder, explorer = own
-    explorer.post("move", drawn="")
-    assert "Cannot use" in explorer.post("save") if _blocked(folder) else True
-    assert not list((folder / "out").rglob("*.html"))
-
-
-def _blocked(folder):
-    """Replace the output folder by one in which nothing can be created, unless this user may do anything."""
-    (folder / "out").mkdir()
-    (folder / "out").chmod(0o500)
-    return not os.access(folder / "out", os.W_OK)
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [("none.csv", "none.csv does not exist"), ("fewer.csv", "has changed since it was read")],
+)
+def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch, data, sentence):
+    monkeypatch.chdir(tmp_path)
+    scores, groups, labels = write_rows("scores.csv")
+    write_rows("fewer.csv", ROWS - 100)
+    choice = Choice.of(COLUMNS)
+    settings = settings_of(SETTINGS, choice)
+    rule = LiveRows.of(scores, {"sex": groups}, labels, settings.meaning, "score").fit(settings)
+    with pytest.raises(FairrampError, match=sentence):
+        Folder("out").save(data, rule, settings, choice, None, None)
+    assert not Path("out").exists()
 
 
 def test_an_output_that_cannot_be_a_folder_is_refused(tmp_path):
