@@ -302,6 +302,15 @@ def test_a_missing_file_and_a_used_port_end_in_a_sentence(folder, explorer):
         assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["uvicorn", "starlette"])
+def test_a_missing_extra_is_a_sentence(folder, name):
+    script = f"import sys; sys.modules['{name}'] = None; sys.argv = ['fairramp', 'explore', 'scores.csv']; "
+    command = [sys.executable, "-c", script + "from fairramp.cli import main; main()"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"{name} is not installed; install it with: pip install 'fairramp[web]'" in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_quietly_when_it_is_stopped(folder, number):
     with exploring(folder, "scores.csv") as found:
