@@ -35,7 +35,7 @@ def rule(people):
 @pytest.fixture(autouse=True)
 def small_bundle(monkeypatch):
     """The scripts of the charts take a second to make, and no test here runs them."""
-    monkeypatch.setattr("fairramp.show.report.page._bundle", lambda: "window.vegaEmbed = null;")
+    monkeypatch.setattr("fairramp.show.report.page.chart_bundle", lambda: "window.vegaEmbed = null;")
 
 
 # Numbers ----------------------------------------------------------------------------------------

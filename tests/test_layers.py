@@ -21,6 +21,7 @@ PACKAGES = (
     "show",
     "sklearn",
     "compat",
+    "web",
     "cli",
 )
 

@@ -153,7 +153,7 @@ def _small():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fairramp.show.report.slider.STEPS", ((300, 5),))
         patch.setattr("fairramp.show.report.slider.ODDS_STEPS", 5)
-        patch.setattr("fairramp.show.report.page._bundle", lambda: "window.vegaEmbed = null;", raising=False)
+        patch.setattr("fairramp.show.report.page.chart_bundle", lambda: "window.vegaEmbed = null;", raising=False)
         yield
 
 

@@ -14,6 +14,7 @@ from fairramp.cli.commands import (
     demo,
     evidence,
     explain,
+    explore,
     export,
     fit,
     frontier,
@@ -37,6 +38,7 @@ app = App(
 )
 _COMMANDS: list[Callable[..., Any]] = [
     audit.audit,
+    explore.explore,
     fit.fit,
     keygen.keygen,
     apply.apply,

@@ -70,6 +70,7 @@ def dumbbell_chart(
     highest: float | None = None,
     words: tuple[str, str] = ("classifier alone", "with the rule"),
     decided: bool = True,
+    live: bool = False,
     title: Any = "",
 ) -> alt.LayerChart:
     """Rates of each group before and, if given, after.
@@ -77,9 +78,9 @@ def dumbbell_chart(
     `people` are the groups' sizes as text, `band` the lowest and the highest rate after at each position, which
     is shaded, `highest` is the highest rate that must fit on the axis, by default that of this chart, and `words`
     name both sets of decisions. The lines from before to after are blue or brown if the rule `decided` that rates
-    rise or fall, otherwise gray.
+    rise or fall, otherwise gray. A `live` chart can show other rates: its axis follows its tables.
     """
-    dumbbell = _Dumbbell(groups, rate, before, after, people, changes, band, highest, decided=decided)
+    dumbbell = _Dumbbell(groups, rate, before, after, people, changes, band, highest, decided=decided, live=live)
     layers = [*dumbbell.band_layers(), *dumbbell.lines()]
     layers += dumbbell.dots("before", before, words[0])
     if after is not None:
@@ -90,6 +91,11 @@ def dumbbell_chart(
     return layered(
         layers, [{"g": i} for i in range(n)], dumbbell.tables(), theme, tall * (n + dumbbell.top), title
     )
+
+
+def dumbbell_tables(groups: Groups, before: Dots, after: Dots, *, rate: str, **more: Any) -> dict[str, Any]:
+    """The parameters of a live chart with these arguments; a page can set them without drawing it again."""
+    return _Dumbbell(groups, rate, before, after, **more, live=True).tables()
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,8 @@ class _Dumbbell:
     changes: Changes | None
     band: Rows | None
     highest: float | None
-    decided: bool
+    decided: bool = True
+    live: bool = False
 
     def tables(self) -> dict[str, Any]:
         """The parameters of the chart."""
@@ -125,6 +132,7 @@ class _Dumbbell:
                 if changed
                 else {}
             ),
+            **({"top": self._top_rate} if self.live else {}),
         }
         return {"at": self.groups.at} | {self._name(name): value for name, value in found.items()}
 
@@ -145,18 +153,22 @@ class _Dumbbell:
         """The vertical axis."""
         return y_axis(len(self.groups), field, self.top)
 
-    def x(self, field: str) -> alt.X:
-        """The horizontal axis."""
+    @property
+    def _top_rate(self) -> float:
+        """The end of the horizontal axis."""
         shown = [self.before, *([self.after] if self.after else [])]
         values = [v for dots in shown for rows in (dots.rates, dots.upper) for row in rows for v in row]
         highest = max((v for v in values if v is not None and v == v), default=0.0)
-        highest = highest if self.highest is None else self.highest
+        return min(max(1.04 * (highest if self.highest is None else self.highest), 0.02), 1)
+
+    def x(self, field: str) -> alt.X:
+        """The horizontal axis."""
         left = _NAMES + _PEOPLE * bool(self.people) + _LABEL
         right = _CHANGES * (self.changes is not None) + _LABEL
         return x_axis(
             field,
             self.rate,
-            (0, min(max(1.04 * highest, 0.02), 1)),
+            (0, alt.ExprRef(self._name("top")) if self.live else self._top_rate),
             "~%",
             labelFlush=False,
             orient="top" if len(self.groups) > MANY_ROWS else "bottom",

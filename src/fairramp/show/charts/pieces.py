@@ -116,7 +116,7 @@ def y_axis(n_rows: int, field: str = "y", top: float = 0.0) -> alt.Y:
     )
 
 
-def x_axis(field: str, title: str, domain: Sequence[float], form: str, **more: Any) -> alt.X:
+def x_axis(field: str, title: str, domain: Sequence[Any], form: str, **more: Any) -> alt.X:
     """A horizontal axis. A `form` of type f or % never writes an exponent, unlike type g."""
     scale, few = more.pop("scale", {}), alt.ExprRef("width < 420 ? 4 : 8")
     options: dict[str, Any] = {"labelFlush": True, "tickCount": few} | more

@@ -99,7 +99,8 @@ def ramps_chart(
         f"{_chance('datum.x')})"
     )
     layers += [
-        alt.Chart(inline([{"x": scale.on_axis(scale.shown_score(cutoff))}]))
+        alt.Chart(inline([{"g": 0}]))
+        .transform_calculate(x="cutoff")
         .mark_rule(color=theme.muted, strokeDash=[3, 3])
         .encode(x=x("x")),
         alt.Chart(corners)
@@ -131,7 +132,8 @@ def ramps_chart(
         )
         layers += [figure.mark_text(fontWeight=600, **side, **more) for more in (halo, {})]
     row = 56 if not histograms else 130 if n <= 3 else 84
-    return rows_of_groups(groups, row, ramps, layers, title, name_at=13 if histograms else 9)
+    tables = {**ramps, "cutoff": cutoff_place(scale, cutoff)}
+    return rows_of_groups(groups, row, tables, layers, title, name_at=13 if histograms else 9)
 
 
 def ramp_tables(
@@ -148,6 +150,11 @@ def ramp_tables(
         name: table(rows, seats)
         for name, rows in zip(("feet", "tops", "thresholds", "constants"), (*drawn, constants), strict=True)
     }
+
+
+def cutoff_place(scale: Scale, cutoff: float) -> float:
+    """The coordinate of the classifier's own cutoff, which is one of the tables, too."""
+    return scale.on_axis(scale.shown_score(cutoff))
 
 
 def _chance(place: str) -> str:

@@ -1,43 +1,62 @@
 """The charts of the page as Vega-Lite specifications."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairramp.core.events import EVENTS, SELECTION, Event
-from fairramp.core.scales import scale_of
-from fairramp.show.charts.dumbbell import HEIGHTS, MOST_ROWS, WIDE, Changes, Dots, dumbbell_chart
+from fairramp.core.scales import Scale, scale_of
+from fairramp.show.charts.dumbbell import HEIGHTS, MOST_ROWS, WIDE, Changes, Dots, dumbbell_chart, dumbbell_tables
 from fairramp.show.charts.frontier import frontier_chart
 from fairramp.show.charts.pieces import MOST_DRAWN, STYLED, Groups, Rows, alt, finished
-from fairramp.show.charts.ramps import ramp_tables, ramps_chart
+from fairramp.show.charts.ramps import cutoff_place, ramp_tables, ramps_chart
 from fairramp.show.report.content import Content, Outcome, PageContent
 from fairramp.show.report.texts import is_ratio, other_events
 from fairramp.show.words import largest, people
 
 
-def content_charts(content: Content) -> dict[str, dict[str, Any]]:
-    """All charts of a report as Vega-Lite specifications, by name."""
-    seats, outcomes = largest(content.sizes, MOST_DRAWN), content.outcomes
-    scale = scale_of(content.settings["scale"], content.settings["higher_is_better"])
-    ramps = [(o.ramp_from, o.ramp_to, o.thresholds, o.constant_chances) for o in outcomes]
+def content_charts(content: Content, *, live: bool = False) -> dict[str, dict[str, Any]]:
+    """All charts of a report as Vega-Lite specifications, by name; `live_tables` can change `live` ones."""
+    seats = largest(content.sizes, MOST_DRAWN)
     histograms = [(content.groups[i].histogram, content.groups[i].rows) for i in seats]
     if content.mixing:  # which part of a group is selected does not depend on one threshold
         histograms = []
     drawn = {
-        **{event.name: _rates(content, event, first=i == 0) for i, event in enumerate(content.event.simple)},
-        **{event.name: _rates(content, event, first=False) for event in other_events(content)},
-        "scores": ramps_chart(
-            Groups([content.groups[i].name for i in seats], STYLED, content.own),
-            scale,
-            ramp_tables(scale, seats, ramps),
-            content.settings["cutoff"],
-            histograms,
-        ),
+        name: dumbbell_chart(rows.groups, rows.before, rows.after, live=live, **rows.more)
+        for name, rows in _all_rates(content).items()
     }
+    drawn["scores"] = ramps_chart(
+        Groups([content.groups[i].name for i in seats], STYLED, content.own),
+        _scale(content),
+        _ramps(content),
+        content.settings["cutoff"],
+        histograms,
+    )
     if has_frontier(content):
         drawn["frontier"] = _frontier(content)
     return specified(drawn, EVENTS)
+
+
+def live_tables(content: Content) -> dict[str, dict[str, Any]]:
+    """The parameters of the live charts, by chart: all that differs between rules with the same criterion."""
+    return {
+        **{name: rows.tables() for name, rows in _all_rates(content).items()},
+        "scores": {
+            **_ramps(content),
+            "cutoff": cutoff_place(_scale(content), content.settings["cutoff"]),
+        },
+    }
+
+
+def _scale(content: Content) -> Scale:
+    return scale_of(content.settings["scale"], content.settings["higher_is_better"])
+
+
+def _ramps(content: Content) -> dict[str, Rows]:
+    """The tables of the ramps of the groups drawn."""
+    ramps = [(o.ramp_from, o.ramp_to, o.thresholds, o.constant_chances) for o in content.outcomes]
+    return ramp_tables(_scale(content), largest(content.sizes, MOST_DRAWN), ramps)
 
 
 def specified(drawn: Mapping[str, alt.LayerChart], dumbbells: Collection[str]) -> dict[str, dict[str, Any]]:
@@ -52,7 +71,26 @@ def specified(drawn: Mapping[str, alt.LayerChart], dumbbells: Collection[str]) -
     return found
 
 
-def _rates(content: Content, event: Event, *, first: bool) -> alt.LayerChart:
+class _Rates(NamedTuple):
+    """A chart of rates: its arguments."""
+
+    groups: Groups
+    before: Dots
+    after: Dots
+    more: dict[str, Any]
+
+    def tables(self) -> dict[str, Any]:
+        """The parameters of the live chart."""
+        return dumbbell_tables(self.groups, self.before, self.after, **self.more)
+
+
+def _all_rates(content: Content) -> dict[str, _Rates]:
+    """All charts of rates, by name."""
+    events = (*content.event.simple, *other_events(content))
+    return {event.name: _rates(content, event, first=i == 0) for i, event in enumerate(events)}
+
+
+def _rates(content: Content, event: Event, *, first: bool) -> _Rates:
     """Rates before and after, those that are compared with the range of all groups."""
     seats, outcomes = _by_rate(content, largest(content.sizes, MOST_ROWS)), content.outcomes
     groups = Groups([called(content, i) for i in seats], STYLED, content.own)
@@ -76,16 +114,14 @@ def _rates(content: Content, event: Event, *, first: bool) -> alt.LayerChart:
     if compared and not content.has_parts and len(content.groups) > 1:
         after = [np.array(o.after.rates[event.name].rate) for o in outcomes]
         band = [[float(rates.min()), float(rates.max())] for rates in after]
-    return dumbbell_chart(
-        groups,
-        Dots([dots(content)]),
-        Dots([dots(o) for o in outcomes]),
-        rate=event.rate,
-        people=[f"{rows[i]:,}" for i in seats],
-        changes=changes,
-        band=band,
-        highest=None if event is SELECTION else 1.0,  # two such charts stand side by side
-    )
+    more = {
+        "rate": event.rate,
+        "people": [f"{rows[i]:,}" for i in seats],
+        "changes": changes,
+        "band": band,
+        "highest": None if event is SELECTION else 1.0,  # two such charts stand side by side
+    }
+    return _Rates(groups, Dots([dots(content)]), Dots([dots(o) for o in outcomes]), more)
 
 
 def _by_rate(content: Content, seats: list[int]) -> list[int]:

@@ -28,13 +28,14 @@ from fairramp.errors import FairrampWarning
 from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.audit import audit
 from fairramp.measure.certificate import Certificate, certify
+from fairramp.measure.drift import Check
 from fairramp.measure.fresh import certify_on
 from fairramp.measure.rates import GroupRates, Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
 from fairramp.show.answers import AnswerForm, answer_forms
-from fairramp.show.report.compare import check_comparable, compare_rules
-from fairramp.show.report.content import Content, Group, Outcome, People, about_of, title_of
+from fairramp.show.report.compare import Compared, check_comparable, compare_rules
+from fairramp.show.report.content import About, Content, Group, Outcome, People, about_of, title_of
 from fairramp.show.report.measured import KnownRows, Measured, widths
 from fairramp.show.report.slider import Sources, fit_command, slider_rules
 from fairramp.show.report.verdicts import Evidence, Limit, judge
@@ -74,25 +75,14 @@ def make_content(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairrampWarning)  # the notes say it instead
         rules, fingerprint = slider_rules(rule, known)
-    sample, scale, record = known.sample, known.sample.scale, rule.record
-    ramps = [known.ramps(one) for one in rules]
     measured = Measured.of(known, rules, confidence)
-
     audited: list[str] = []
     if rule.mixes:
         audited = _audited(
             rule, scores, groups, labels, sample_weight=sample_weight, group_probabilities=group_probabilities
         )
-    (before, selected), histograms, rows = (
-        measured.select(measured.own),
-        measured.histograms(scale),
-        measured.rows,
-    )
-    names = tuple(plain_name(show_label(label)) for label in known.groups)
-    afters = [measured.select(chances) for chances in measured.chances]
     own = next(i for i, one in enumerate(rules) if one is rule)
-    in_sample = _is_in_sample(rule, fingerprint, before, afters[own][0])
-    fewest = np.min([before.rates[event.name].rows for event in rule.event.simple], axis=0)
+    in_sample = _is_in_sample(rule, fingerprint, measured.before[0], measured.afters[own][0])
     refused = sentences.refusal(rule)
     own_limits: Certificate | str
     if rule.mixes and in_sample is False:
@@ -108,13 +98,54 @@ def make_content(
         own_limits = sentences.FRESH_ONLY[in_sample].format(parts="thresholds")
     else:
         own_limits = refused or certify(rule, confidence)
-    elsewhere = sentences.elsewhere(refused, len(known.groups))
     checked = (
         rule.check(scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence)
         if refused is None
         else None
     )
-    sources = Sources(source, label_column, weight_column, positive_label)
+    return content_of(
+        rule,
+        rules,
+        known,
+        measured,
+        about,
+        title=title,
+        sources=Sources(source, label_column, weight_column, positive_label),
+        fingerprint=fingerprint,
+        in_sample=in_sample,
+        own_limits=own_limits,
+        checked=checked,
+        audited=audited,
+        compared=None
+        if compare is None
+        else compare_rules(rule, compare, compare_name, known, measured, measured.afters[own][0]),
+    )
+
+
+def content_of(
+    rule: Rule,
+    rules: Sequence[Rule],
+    known: KnownRows,
+    measured: Measured,
+    about: About,
+    *,
+    title: str | None,
+    sources: Sources,
+    fingerprint: str,
+    in_sample: bool | None,
+    own_limits: Certificate | str,
+    checked: Check | None = None,
+    audited: Sequence[str] = (),
+    compared: Compared | None = None,
+) -> Content:
+    """The content, from what was measured; `own_limits` are the limits of the reported rule for new people."""
+    sample, scale, record = known.sample, known.sample.scale, rule.record
+    ramps = [known.ramps(one) for one in rules]
+    confidence, (before, selected) = measured.confidence, measured.before
+    own = next(i for i, one in enumerate(rules) if one is rule)
+    names = tuple(plain_name(show_label(label)) for label in known.groups)
+    fewest = np.min([before.rates[event.name].rows for event in rule.event.simple], axis=0)
+    elsewhere = sentences.elsewhere(sentences.refusal(rule), len(known.groups))
     outcomes = tuple(
         _outcome(
             one,
@@ -137,7 +168,7 @@ def make_content(
             fit_command(one, known.settings, sources, sample.labels is not None, sample.weights is not None),
             is_own=one is rule,
         )
-        for one, placed, chances, after in zip(rules, ramps, measured.chances, afters, strict=True)
+        for one, placed, chances, after in zip(rules, ramps, measured.chances, measured.afters, strict=True)
     )
     units, within = scale.shown_per_unit, _within(rule)
     joined = ", " if rule.membership == "each" else " / "
@@ -177,7 +208,11 @@ def make_content(
         groups=tuple(
             Group(name, n, counted < SMALL_GROUP, tuple(shares))
             for name, n, counted, shares in zip(
-                names, rows.tolist(), fewest.tolist(), histograms.tolist(), strict=True
+                names,
+                measured.rows.tolist(),
+                fewest.tolist(),
+                measured.histograms(scale).tolist(),
+                strict=True,
             )
         ),
         before=before,
@@ -205,9 +240,7 @@ def make_content(
         answers=_answers(rule, known),
         mixing=" ".join(rule.mixing),
         parts=None if measured.strata is None else tuple(measured.strata.tolist()),
-        compared=None
-        if compare is None
-        else compare_rules(rule, compare, compare_name, known, measured, outcomes[own].after),
+        compared=compared,
     )
 
 

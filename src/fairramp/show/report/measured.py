@@ -7,7 +7,7 @@ Rates, changes and errors are sums over the points of the summary; the rows are 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -133,6 +133,14 @@ class KnownRows:
         return [ramps[label_key(label)] for label in self.groups]
 
 
+def numbered_rows(sample: Sample) -> ArrayRows:
+    """The rows in numbered cells: a group's rows or, with labels, its rows with one outcome."""
+    per_group, outcomes = (1, 0) if sample.labels is None else (2, sample.labels.astype(np.intp))
+    values = per_group * sample.cells.values.astype(np.intp) + outcomes
+    codes = Codes(values, 0, tuple(range(per_group * len(sample.cells.labels))))
+    return ArrayRows(sample.scores, codes, sample.weights, sample.scale)
+
+
 def widths(ramps: Iterable[Ramp]) -> list[float]:
     """The widths of ramps in ascending order, without constant ones; 0 if there are no others."""
     return sorted(ramp.width for ramp in ramps if not ramp.is_constant) or [0.0]
@@ -213,11 +221,16 @@ class Measured:
     costs: Costs | None = None
 
     @classmethod
-    def of(cls, known: KnownRows, rules: Sequence[Rule], confidence: float) -> "Measured":
-        """The points of a summary of the rows or, for a rule by group probabilities, the rows themselves."""
+    def of(
+        cls, known: KnownRows, rules: Sequence[Rule], confidence: float, rows: ArrayRows | None = None
+    ) -> "Measured":
+        """The points of a summary of the rows or, for a rule by group probabilities, the rows themselves.
+
+        `rows` are the `numbered_rows` of the sample, which remember what they counted.
+        """
         sample = known.sample
         if sample.membership is None:
-            return cls._of_summary(known, [one.ramps_of(sample.cells)[0] for one in rules], confidence)
+            return cls._of_summary(known, [one.ramps_of(sample.cells)[0] for one in rules], confidence, rows)
         weight = np.ones(len(sample)) if sample.weights is None else sample.weights
         group, x = sample.cells.block(0, len(sample)), sample.positions
         chances = tuple(one.chances(sample.scores, sample.membership) for one in rules)
@@ -225,17 +238,15 @@ class Measured:
         return cls._made(known, confidence, x, x, sample.outcomes, sums, chances)
 
     @classmethod
-    def _of_summary(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
+    def _of_summary(
+        cls, known: KnownRows, rules: list[list[Ramp]], confidence: float, rows: ArrayRows | None
+    ) -> "Measured":
         """Summarize the rows, and refine the summary until it is exact at all ramps."""
-        sample, border, n_groups = known.sample, known.settings.problem.cutoff, len(known.sample.cells.labels)
-        # A cell of the summary is a group's rows with one outcome.
-        per_group, outcomes = (1, 0) if sample.labels is None else (2, sample.labels.astype(np.intp))
-        values = per_group * sample.cells.values.astype(np.intp) + outcomes
-        codes = Codes(values, 0, tuple(range(per_group * n_groups)))
-        rows = ArrayRows(sample.scores, codes, sample.weights, sample.scale)
+        sample, border = known.sample, known.settings.problem.cutoff
+        rows = numbered_rows(sample) if rows is None else rows
         summary = rows.summarize()
         cells = np.array(summary.labels, dtype=np.intp)
-        seat = cells // per_group
+        seat = cells // (1 if sample.labels is None else 2)
         cutoff = np.full((1, len(seat)), border)
         for width in sorted({ramp.width for ramps in rules for ramp in ramps if not ramp.is_constant}):
             # Ramps of other widths get their own turn; the cutoff stands in for them, and for constant ramps.
@@ -278,6 +289,16 @@ class Measured:
             chances=chances,
             costs=Costs(*settings.costs) if settings.costs and sample.labels is not None else None,
         )
+
+    @cached_property
+    def before(self) -> tuple[Selection, GroupRates | None]:
+        """What `select` finds for the classifier's own decisions."""
+        return self.select(self.own)
+
+    @cached_property
+    def afters(self) -> list[tuple[Selection, GroupRates | None]]:
+        """What `select` finds for each of the rules."""
+        return [self.select(chances) for chances in self.chances]
 
     def select(self, chances: Floats) -> tuple[Selection, GroupRates | None]:
         """Rates, gaps and errors of decisions with the given probabilities.

@@ -8,8 +8,8 @@ const said = [...document.querySelectorAll("[data-say]")];
 const labeled = [...document.querySelectorAll("[data-label]")];
 const whatIf = [...document.querySelectorAll("[data-what-if]")];
 const rows = {};
+let charts;
 for (const key of Object.keys(content.tables)) rows[key] = [...document.querySelectorAll(`#table-${key} tbody tr`)];
-const views = [];
 
 // Formats like `percent` in core/words.py: a share above 0, but for rounding, never reads as 0.
 function percent(x) {
@@ -61,7 +61,7 @@ function show(at) {
       if (column.moves) rows[key].forEach((row, i) => cell(row.cells[j + 1], column, outcome.tables[key][j], i));
     });
   }
-  for (const view of views) view.signal("at", at).runAsync();
+  for (const name of Object.keys(content.charts)) charts?.set(name, { at });
 }
 
 // Rules that mix thresholds have no slider, and those by group probabilities no answers to one person.
@@ -89,53 +89,5 @@ copy?.addEventListener("click", async () => {
   }
 });
 
-const options = {
-  ast: true,
-  actions: false,
-  renderer: "svg",
-  defaultStyle: false,
-  tooltip: { disableDefaultStyle: true },
-};
-
-// Rows of groups are taller on a narrow page, where names stand above the rates.
-function height(spec, width) {
-  const { wide, heights } = spec.usermeta ?? {};
-  return heights ? heights[width >= wide ? 0 : 1] : spec.height;
-}
-
-async function draw(name, spec) {
-  const frame = document.getElementById(`chart-${name}`);
-  spec.height = height(spec, frame.clientWidth);
-  const { view } = await vegaEmbed(frame, spec, options);
-  return view;
-}
-
-// Paper has another width than the screen: without this, charts would be printed too small to read.
-const PAPER = 680;
-function resize(widthOf) {
-  Object.entries(content.charts).forEach(([name, spec], i) => {
-    const width = widthOf(document.getElementById(`chart-${name}`));
-    views[i]?.width(width).height(height(spec, width)).run();
-  });
-}
-window.addEventListener("beforeprint", () => resize(() => PAPER));
-window.addEventListener("afterprint", () => resize((frame) => frame.clientWidth));
-
-async function drawAll() {
-  const drawn = Object.entries(content.charts).map(([name, spec]) => draw(name, spec));
-  const made = await Promise.all(drawn);
-  for (const view of views.splice(0, views.length, ...made)) view.finalize();
-  show(position());
-}
-
-let width = window.innerWidth;
-let timer;
-window.addEventListener("resize", () => {
-  clearTimeout(timer);
-  timer = setTimeout(() => {
-    if (window.innerWidth === width) return;
-    width = window.innerWidth;
-    drawAll();
-  }, 150);
-});
-drawAll().then(() => { document.documentElement.dataset.ready = "yes"; });
+charts = openCharts(content.charts, () => show(position()));
+charts.ready.then(() => { document.documentElement.dataset.ready = "yes"; });

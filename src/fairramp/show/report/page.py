@@ -8,15 +8,17 @@ interprets its expressions, `ast: true`).
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from fairramp.core.events import Event
 from fairramp.core.table import Table
 from fairramp.core.words import exact_points, percentage
+from fairramp.show.answers import AnswerForm
 from fairramp.show.charts.dumbbell import MANY_ROWS
 from fairramp.show.charts.dumbbell import MOST_ROWS as MOST_DUMBBELLS
 from fairramp.show.charts.pieces import MOST_DRAWN, missing_extra
@@ -24,7 +26,7 @@ from fairramp.show.report.charts import content_charts
 from fairramp.show.report.compare_page import compared_texts
 from fairramp.show.report.content import Content, PageContent
 from fairramp.show.report.say import COSTS, figures_before, limit_of, say
-from fairramp.show.report.tables import Number, cell, csv_tables, decimals_of, page_tables, values
+from fairramp.show.report.tables import Number, PageTable, cell, csv_tables, decimals_of, page_tables, values
 from fairramp.show.report.texts import (
     AIMS,
     about_label,
@@ -63,19 +65,17 @@ def assembled(
     **more: Any,
 ) -> str:
     """A page as text: its template, filled; `payload` is for its script, and `more` for the template alone."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    bundle, script = _bundle(), _text("answer.js") + _text("page.js")
+    bundle, script = chart_bundle(), page_file("answer.js") + page_file("charts.js") + page_file("page.js")
     # The fingerprint is hexadecimal, so it cannot end the text.
     footer = f'@page {{ @bottom-left {{ content: "Rule {content.rule_fingerprint}"; }} }}'
-    style = f"{_text('page.css')}{footer}\n"
-    return environment.get_template(template).render(
-        c=content,
+    style = f"{page_file('page.css')}{footer}\n"
+    return filled(
+        template,
+        content,
+        judgment,
+        said,
+        tables,
+        layout="document.html",
         policy="; ".join(
             (
                 "default-src 'none'",
@@ -91,29 +91,128 @@ def assembled(
         script=Markup(script),
         bundle=Markup(bundle),
         payload=Markup(_json(payload)),
-        say=said,
-        verdict=judgment.worse,
-        tables=tables,
-        small=any(group.small for group in content.groups),
         approval=_approval(content, judgment),
         **more,
     )
 
 
-def render(content: Content) -> str:
-    """The page as text."""
-    seats, decimals, tables = largest(content.sizes, MOST_ROWS), decimals_of(content), page_tables(content)
-    said = [say(content, outcome) for outcome in content.outcomes]
+def filled(
+    template: str,
+    content: PageContent,
+    judgment: Judgment,
+    said: dict[str, Number],
+    tables: list[dict[str, Any]],
+    live: bool = False,
+    **more: Any,
+) -> str:
+    """A template, filled; `live` if the rule is still changing."""
+    return (
+        templates()
+        .get_template(template)
+        .render(
+            c=content,
+            say=said,
+            verdict=judgment.worse,
+            tables=tables,
+            small=any(group.small for group in content.groups),
+            live=live,
+            **more,
+        )
+    )
+
+
+@cache
+def templates(*folders: Path) -> jinja2.Environment:
+    """The templates of the page, and those of other folders."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader([*folders, _HERE]),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+class Parts(NamedTuple):
+    """What the templates and the script of a page need."""
+
+    said: list[dict[str, Number]]  # at each position of the slider
+    tables: list[dict[str, Any]]
+    cells: list[dict[str, list[Any]]]
+    forms: list[AnswerForm]
+    more: dict[str, Any]
+
+
+def page_parts(content: Content) -> Parts:
+    """Texts, tables and answers of a report on a rule for yes or no."""
+    seats, decimals = largest(content.sizes, MOST_ROWS), decimals_of(content)
+    tables, written = page_tables(content), csv_tables(content)
     cells = [
         {table.key: [values(content, o, column, seats) for column in table.columns] for table in tables}
         for o in content.outcomes
     ]
-    charts = content_charts(content)
-    answers = content.answers if content.mixing else [content.answers[k] for k in seats]
+    forms = list(content.answers if content.mixing else [content.answers[k] for k in seats])
+    more = {
+        "aim": f"{AIMS[content.event.name]}{_EACH if content.settings['membership'] == 'each' else ''}",
+        "compared": [_figure(content, event) for event in content.event.simple],
+        "others": [_figure(content, event) for event in other_events(content)],
+        "costs": COSTS,
+        "many": len(content.groups) > MANY_ROWS,
+        "figures": figures_before(content),
+        "hidden_rates": largest_only(content, MOST_DUMBBELLS),
+        "scores": f"{scores_caption(content)} {largest_only(content, MOST_DRAWN)}".rstrip(),
+        "answers": [form.group for form in forms],
+        "slides": len(content.outcomes) > 1,
+        "other": compared_texts(content, seats, decimals),
+        "other_csv": csv_link(written["compared"]) if content.compared else "",
+    }
+    return Parts(
+        [say(content, outcome) for outcome in content.outcomes],
+        [table_parts(content, table, cells[content.own][table.key], written[table.key]) for table in tables],
+        cells,
+        forms,
+        more,
+    )
+
+
+def table_parts(content: Content, table: PageTable, cells: list[Any], written: Table) -> dict[str, Any]:
+    """A table for the template `group_table`, with the same table as CSV."""
+    seats, decimals = largest(content.sizes, MOST_ROWS), decimals_of(content)
+    return {
+        "key": table.key,
+        "heading": table.heading,
+        "caption": table.caption,
+        "heads": [content.group_name],
+        "columns": [column.heading for column in table.columns],
+        "csv": csv_link(written),
+        "hidden": "" if len(seats) == len(content.groups) else larger(len(seats), len(content.groups)),
+        "rows": [
+            {
+                "names": [content.groups[k].name],
+                "small": content.groups[k].small,
+                "cells": [
+                    cell([part[i] for part in parts], column.form, decimals)
+                    for parts, column in zip(cells, table.columns, strict=True)
+                ],
+            }
+            for i, k in enumerate(seats)
+        ],
+    }
+
+
+def answers_of(content: Content, forms: Sequence[AnswerForm]) -> dict[str, Any]:
+    """What the script needs to answer one person."""
+    names = ("scale", "higher_is_better", "cutoff")
+    return {"forms": [asdict(form) for form in forms], **{name: content.settings[name] for name in names}}
+
+
+def render(content: Content) -> str:
+    """The page as text."""
+    parts, tables, charts = page_parts(content), page_tables(content), content_charts(content)
     payload: dict[str, Any] = {
         "own": content.own,
         "verdict": content.chosen.judgment.worse,
-        "decimals": decimals,
+        "decimals": decimals_of(content),
         "tables": {
             table.key: [{"form": column.form, "moves": column.moves} for column in table.columns]
             for table in tables
@@ -128,76 +227,39 @@ def render(content: Content) -> str:
                     for table in tables
                 },
             }
-            for s, found in zip(said, cells, strict=True)
+            for s, found in zip(parts.said, parts.cells, strict=True)
         ],
         "charts": charts,
-        "answers": {
-            "forms": [asdict(form) for form in answers],
-            **{name: content.settings[name] for name in ("scale", "higher_is_better", "cutoff")},
-        },
+        "answers": answers_of(content, parts.forms),
     }
-    written = csv_tables(content)
-    hidden = "" if len(seats) == len(content.groups) else larger(len(seats), len(content.groups))
     return assembled(
         "page.html",
         content,
         content.chosen.judgment,
-        said[content.own],
-        [
-            {
-                "key": table.key,
-                "heading": table.heading,
-                "caption": table.caption,
-                "heads": [content.group_name],
-                "columns": [column.heading for column in table.columns],
-                "csv": csv_link(written[table.key]),
-                "hidden": hidden,
-                "rows": [
-                    {
-                        "names": [content.groups[k].name],
-                        "small": content.groups[k].small,
-                        "cells": [
-                            cell([part[i] for part in parts], column.form, decimals)
-                            for parts, column in zip(cells[content.own][table.key], table.columns, strict=True)
-                        ],
-                    }
-                    for i, k in enumerate(seats)
-                ],
-            }
-            for table in tables
-        ],
+        parts.said[content.own],
+        parts.tables,
         payload,
-        aim=f"{AIMS[content.event.name]}{_EACH if content.settings['membership'] == 'each' else ''}",
+        **parts.more,
         limit=limit_name(content),
         own_limit=limit_of(content.chosen)[0],
         requested=_requested(content),
         facts=facts(content, f"yes = {content.about.decision or 'selected'}"),
-        compared=[_figure(content, event) for event in content.event.simple],
-        others=[_figure(content, event) for event in other_events(content)],
-        costs=COSTS,
-        many=len(content.groups) > MANY_ROWS,
-        figures=figures_before(content),
-        hidden_rates=largest_only(content, MOST_DUMBBELLS),
-        scores=f"{scores_caption(content)} {largest_only(content, MOST_DRAWN)}".rstrip(),
         frontier=(frontier_heading(content), frontier_caption(content)) if "frontier" in charts else None,
-        answers=[form.group for form in answers],
-        slides=len(content.outcomes) > 1,
-        other=compared_texts(content, seats, decimals),
-        other_csv=csv_link(written["compared"]) if content.compared else "",
-        limits_csv=csv_link(written["limits"]),
+        limits_csv=csv_link(csv_tables(content)["limits"]),
         origin=_origin(content),
     )
 
 
 @cache
-def _bundle() -> str:
+def chart_bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
     text = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("<!--", "<\\!--")
     assert "</script" not in text.lower()
     return text
 
 
-def _text(name: str) -> str:
+def page_file(name: str) -> str:
+    """A script or the style sheet of the page."""
     return (_HERE / name).read_text(encoding="utf-8")
 
 

@@ -86,6 +86,13 @@ def fit_command(rule: Rule, settings: Settings, sources: Sources, labeled: bool,
     """
     if rule.mixes:
         return ""
+    limit = ("max-gap", rule.max_gap) if rule.min_ratio is None else ("min-ratio", rule.min_ratio)
+    words = fit_words(rule, settings, sources, labeled, weighted)
+    return shlex.join(["fairramp", *words, "-o", f"rule-{limit[0]}-{_spelled(limit[1])}.json"])
+
+
+def fit_words(rule: Rule, settings: Settings, sources: Sources, labeled: bool, weighted: bool) -> list[str]:
+    """The same as words, without the program and the output."""
     columns, scale = rule.columns, scale_of(rule.scale, rule.higher_is_better)
     limit = ("--max-gap", rule.max_gap) if rule.min_ratio is None else ("--min-ratio", rule.min_ratio)
     target = settings.target_rate
@@ -104,7 +111,7 @@ def fit_command(rule: Rule, settings: Settings, sources: Sources, labeled: bool,
         "--unseen-group": (rule.unseen_group, rule.unseen_group != "error"),
         "--small-groups": (settings.small_groups, settings.small_groups != "alone"),
     }
-    words = ["fairramp", "fit", sources.data or "DATA", "--score", columns.score or "SCORE"]
+    words = ["fit", sources.data or "DATA", "--score", columns.score or "SCORE"]
     words += [word for name in columns.groups or ("GROUP",) for word in ("--group", name)]
     strata = columns.strata or ("STRATA",) if rule.stratified else ()
     words += [word for name in strata for word in ("--strata", name)]
@@ -115,7 +122,7 @@ def fit_command(rule: Rule, settings: Settings, sources: Sources, labeled: bool,
     words += [limit[0], _spelled(limit[1])]
     words += [word for name, (value, holds) in options.items() if holds for word in (name, _spelled(value))]
     words += [] if rule.higher_is_better else ["--lower-is-better"]
-    return shlex.join([*words, "-o", f"rule{limit[0][1:]}-{_spelled(limit[1])}.json"])
+    return words
 
 
 def _spelled(value: object) -> str:

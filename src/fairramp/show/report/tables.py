@@ -56,6 +56,17 @@ def page_tables(content: Content) -> list[PageTable]:
     return found
 
 
+def audit_table(content: Content) -> PageTable:
+    """The classifier's own rates."""
+    columns = [Column("people", "count", {"people": "sizes"}, moves=False), _rates(SELECTION, "selected")[0]]
+    text = f"Brackets: {percentage(content.confidence)} confidence interval."
+    if content.labeled:
+        columns += [column for column in _error_columns(content) if not column.moves]
+        text = f"Measured against the outcomes. {abbreviations()} {text}"
+    columns = [column._replace(heading=column.heading.replace(" before", "")) for column in columns]
+    return PageTable("audit", "The classifier alone, group by group", text, columns)
+
+
 def _rule_columns(content: Content) -> list[Column]:
     """Thresholds and ramps."""
     if content.settings["membership"] == "each":
@@ -190,14 +201,17 @@ def decimals_of(content: Content) -> int:
 
 def csv_tables(content: Content) -> dict[str, Table]:
     """All tables of the reported rule, with all groups and all digits, by name."""
-    chosen, found = content.chosen, {}
-    for table in page_tables(content):
-        columns: dict[str, Any] = {"group": [group.name for group in content.groups]}
-        for column in table.columns:
-            columns |= dict(zip(column.sources, _parts(content, chosen, column), strict=True))
-        found[table.key] = Table(columns)
+    found = {table.key: columns_table(content, table) for table in page_tables(content)}
     compared = {} if content.compared is None else {"compared": compared_table(content)}
     return found | {"limits": _limits(content)} | compared
+
+
+def columns_table(content: Content, table: PageTable) -> Table:
+    """A table of the page, with all groups and all digits."""
+    columns: dict[str, Any] = {"group": [group.name for group in content.groups]}
+    for column in table.columns:
+        columns |= dict(zip(column.sources, _parts(content, content.chosen, column), strict=True))
+    return Table(columns)
 
 
 def _limits(content: Content) -> Table:
