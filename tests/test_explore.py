@@ -293,7 +293,7 @@ def test_a_missing_file_and_a_used_port_end_in_a_sentence(folder, explorer):
         (["none.csv"], "none.csv does not exist"),
         (["-"], "pass a file instead of -"),
         (["scores.csv", "--port", str(explorer.port)], f"Cannot listen on 127.0.0.1, port {explorer.port}"),
-        (["scores.csv", "--port", "99999"], "Cannot listen on 127.0.0.1, port 99999"),
+        (["scores.csv", "--port", "99999"], "--port must be between 0 and 65535, got 99999"),
         (["scores.csv", "--out", "scores.csv"], "--out scores.csv is not a folder"),
     ):
         done = run(*words)

@@ -35,9 +35,10 @@ def explore(
 
     from fairramp.cli import library, naming
     from fairramp.data.stored import input_files
-    from fairramp.web import run as web  # first: it says how to install what is missing
+    from fairramp.web.listen import listening  # isort: skip  # first: it says how to install what is missing
     from fairramp.web.explore.app import explorer_app
     from fairramp.web.explore.asked import Choice
+    from fairramp.web.explore.run import run
 
     refuse_if(data == STDIN, "explore reads DATA again when you save; pass a file instead of -")
     input_files(data)
@@ -56,7 +57,7 @@ def explore(
             positive=choice.positive,
         )[1]
 
-    with web.listening("127.0.0.1", port) as sock:
+    with listening("127.0.0.1", port) as sock:
         app, address = explorer_app(data, out, read, sock.getsockname()[1])
 
         def started() -> None:
@@ -67,5 +68,5 @@ def explore(
             if not no_browser:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-        web.run(app, sock, started)
+        run(app, sock, started)
     screen.say("Stopped.")

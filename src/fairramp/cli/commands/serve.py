@@ -40,21 +40,14 @@ def serve(
 
     fairramp serve rule.json --key-file key.txt
     """
-    from importlib.util import find_spec
     from tempfile import TemporaryDirectory
 
     from fairramp.cli import naming, secret
     from fairramp.core.checks import check_number, checked_whole
-    from fairramp.errors import FairrampError, installing, refuse_if
+    from fairramp.errors import FairrampError
+    from fairramp.web.listen import address_of, is_local, listening
 
     screen = Screen(quiet=quiet)
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
-    refuse_if(
-        missing,
-        "fairramp serve needs {missing}; install with: {install}",
-        missing=" and ".join(missing),
-        install=installing("web"),
-    )
     known = naming.load_any_rule(rule)
     limits = {
         name: checked_whole(name, value)
@@ -65,7 +58,6 @@ def serve(
             "concurrency": concurrency,
         }.items()
     }
-    check_number("port", port, 0, 65535)
     check_number("timeout", timeout, 0.1, 3600)
     key, readable = secret.read_key(key_file)
     screen.warn(readable or "", when=readable)
@@ -77,7 +69,7 @@ def serve(
     from fairramp.web.serve.people import People
     from fairramp.web.serve.service import Settings
 
-    if token is None and not run.is_local(host):
+    if token is None and not is_local(host):
         raise FairrampError(
             "--host {host} is not this machine's own address: pass --token-file FILE, so that not everybody is "
             "answered",
@@ -85,8 +77,8 @@ def serve(
             host=host,
         )
     People(known, key)  # a rule that cannot be served is refused before anything starts
-    with run.listening(host, port) as bound, TemporaryDirectory(prefix="fairramp-") as folder:
-        address = run.address_of(bound)
+    with listening(host, port) as bound, TemporaryDirectory(prefix="fairramp-") as folder:
+        address = address_of(bound)
         processes = "" if workers == 1 else f" with {workers} workers"
         screen.say(
             f"Serving {rule} (rule {known.fingerprint[:12]}) on {address}{processes}. Its description is at "

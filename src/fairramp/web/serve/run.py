@@ -5,8 +5,6 @@ gives each new connection to a worker that is free. A worker that ends is replac
 force, its workers end too.
 """
 
-import contextlib
-import ipaddress
 import math
 import multiprocessing
 import os
@@ -22,11 +20,10 @@ from typing import Any
 import uvicorn
 
 from fairramp.errors import FairrampError
+from fairramp.web.listen import BACKLOG
 from fairramp.web.serve.protocol import TimedProtocol
 from fairramp.web.serve.service import Service, Settings, log
 
-#: Connections that wait for a worker.
-_BACKLOG = 2048
 #: Seconds that an idle connection is kept.
 _KEEP_ALIVE = 5
 #: Seconds between two looks for a signal.
@@ -34,48 +31,6 @@ _LOOK = 0.2
 #: This many workers in a row that end within this many seconds end the service.
 _FAILURES, _SOON = 5, 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0")
-    (True, True, False)
-    """
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that already accepts connections; port 0 chooses a free one."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        found = socket.socket(family, kind, protocol)
-        try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(address)
-            found.listen(_BACKLOG)
-        except OSError:
-            found.close()
-            raise
-    except OSError as error:
-        raise FairrampError(
-            "Cannot listen on {where}, port {number}: {why}",
-            remedy="pass another {host} or {port}",
-            where=host,
-            number=port,
-            why=error.strerror,
-        ) from None
-    return found
-
-
-def address_of(bound: socket.socket) -> str:
-    """The address of a socket, for a browser."""
-    host, port = bound.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def run(settings: Settings, bound: socket.socket, workers: int) -> None:
@@ -101,7 +56,7 @@ def _work(settings: Settings, bound: socket.socket) -> None:
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=math.ceil(2 * settings.timeout),
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
     )
     server = uvicorn.Server(config)
     _on_signals(lambda *_: setattr(server, "should_exit", True))

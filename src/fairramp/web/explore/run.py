@@ -6,32 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fairramp.errors import FairrampError, installing
-
-try:
-    import starlette  # noqa: F401  # imported by the applications; checked here, so that both end in this sentence
-    import uvicorn
-except ImportError as error:
-    raise FairrampError(
-        "{name} is not installed",
-        remedy="install it with: {command}",
-        name=error.name or "uvicorn",
-        command=installing("web"),
-    ) from None
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one."""
-    try:
-        return socket.create_server((host, port))
-    except (OSError, OverflowError) as error:
-        raise FairrampError(
-            "Cannot listen on {host}, port {port}: {why}",
-            remedy="choose another port, or leave it out for a free one",
-            host=host,
-            port=port,
-            why=getattr(error, "strerror", None) or error,
-        ) from None
+import uvicorn
 
 
 class _Server(uvicorn.Server):
