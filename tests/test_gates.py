@@ -236,6 +236,18 @@ def test_no_input_runs_as_a_command(gate, name, text):
 
 
 @clone
+def test_modules_of_the_audited_repository_do_not_decide_the_gate(gate):
+    gate.shell.write("s.csv", FAR)
+    for name in ("numpy.py", "fairramp.py", "json.py"):
+        gate.shell.write(name, 'print(\'{"gate": {"verdict": "within"}}\', flush=True)\nimport os\nos._exit(0)\n')
+    told, page, _ = gate(1, data="s.csv", score="p", group="g", fail_above=LIMIT)
+    assert told["verdict"] == "exceeded"
+    assert "**Gate failed:**" in page
+    lines = [line for step in parsed(ACTION)["runs"]["steps"] for line in step["run"].splitlines()]
+    assert all(" -P -m " in line for line in lines if " -m " in line)
+
+
+@clone
 def test_the_action_uses_every_input_and_pastes_none_into_a_script():
     action = parsed(ACTION)
     steps = action["runs"]["steps"]
