@@ -374,6 +374,25 @@ def test_numbers_in_csv_are_the_groups_of_a_rule_that_has_numbers(shell):
     assert list(table[table.by == "g"].category) == ["1", "2", "1", "2"]
 
 
+def test_unknown_values_of_a_column_of_numbers_are_given_as_text(shell):
+    frame = pd.DataFrame({"p": [0.2, 0.7, 0.9] * 50, "g": [1, 2, 9] * 50})
+    frame.to_parquet(shell.folder / "s.parquet")
+    shell("evidence", "s.parquet", "--score", "p", "--group", "g", "--unknown", "9", "-o", "pack", "-q")
+    assert list(pd.read_csv(shell.folder / "pack" / "impact-ratios.csv").category) == [1, 2]
+    assert json.loads(shell.read("pack/provenance.json"))["people_of_unknown_category"] == {"g": 50}
+
+
+@pytest.mark.parametrize("data", ["s", "s/**/*.csv"])
+def test_files_of_one_name_in_several_folders_have_a_checksum_each(shell, data):
+    digests = {}
+    for year, text in {"2025": "p,g\n0.2,a\n0.7,b\n", "2026": "p,g\n0.9,a\n0.1,b\n"}.items():
+        (shell.folder / "s" / year).mkdir(parents=True)
+        shell.write(f"s/{year}/part.csv", text)
+        digests[f"{year}/part.csv"] = hashlib.sha256(text.encode()).hexdigest()
+    shell("evidence", data, "--score", "p", "--group", "g", "-o", "pack", "-q")
+    assert json.loads(shell.read("pack/provenance.json"))["source_sha256"] == digests
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [

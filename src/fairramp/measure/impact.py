@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairramp.core.curve import Booleans, Floats, Integers
-from fairramp.core.labels import Label, label_key, label_of, label_parts
+from fairramp.core.labels import Label, label_key, label_of, label_parts, show_label
 from fairramp.core.table import Table, name_column
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError
@@ -69,7 +69,8 @@ def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categor
     """The categories of every column and, for several, of their intersections."""
     n = len(codes.names) if codes.names else codes.n_columns
     names = codes.names or (("category",) if n == 1 else tuple(f"category {i + 1}" for i in range(n)))
-    missing = set(map(label_key, [None, "", *unknown]))
+    # Columns of numbers have numbers as labels, and a command line passes texts: 9 and "9" mean the same here.
+    missing = set(map(show_label, [None, "", *unknown]))
     parts = [label_parts(label) if n > 1 else (label,) for label in codes.labels]
     at = codes.block(0, len(codes))
     found = []
@@ -80,7 +81,7 @@ def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categor
         known = {
             tuple(map(label_key, value)): value
             for value, there in zip(values, occurs, strict=True)
-            if there and not missing & set(map(label_key, value))
+            if there and not missing & set(map(show_label, value))
         }
         columns = tuple(names[i] for i in places)
         if not known:
