@@ -142,6 +142,11 @@ HEAD = b"POST /decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/j
         (HEAD + b"Content-Length: 999999\r\nExpect: 100-continue\r\n\r\n", 413, "The body must have at most"),
         (b"This is not HTTP\r\n\r\n", 400, "The request is not valid HTTP."),
         (HEAD + b"Content-Length: -1\r\n\r\n", 400, "The request is not valid HTTP."),
+        (
+            HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /health HTTP/1.1\r\n\r\n",
+            400,
+            "The request has two lengths",
+        ),
     ],
 )
 def test_slow_and_strange_clients_get_an_answer(service, data, status, sentence):
