@@ -317,6 +317,7 @@ def test_a_folder_that_cannot_be_written_whole_is_not_written(tmp_path):
         ({"ids": ["x"]}, "`ids` and `key`"),
         ({"unknown": "Not stated"}, "`unknown` must be a list"),
         ({"categories": {"g": ["", None, ""]}}, "no known value in 'g'"),
+        ({"categories": {"g": [True, 1, 0]}}, "`categories` mixes booleans and numbers"),
         ({"categories": {"g": ["a"]}}, "`categories` has 1 rows but `scores` has 3"),
     ],
 )
