@@ -3,8 +3,8 @@
     INPUT_… variables  →  one command  →  verdict, exit code and summary in GITHUB_OUTPUT
                                           the summary on the page of the run (GITHUB_STEP_SUMMARY)
 
-Inputs are passed as arguments, never through a shell. Python imports nothing from the folder that it runs in (-P),
-which belongs to the audited repository: a numpy.py there could end the gate as passed.
+Inputs are passed as arguments, never through a shell. Python imports nothing from the folder that it runs in
+(-P), which belongs to the audited repository: a numpy.py there could end the gate as passed.
 """
 
 import json

@@ -143,7 +143,7 @@ HEAD = b"POST /decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/j
         (b"This is not HTTP\r\n\r\n", 400, "The request is not valid HTTP."),
         (HEAD + b"Content-Length: -1\r\n\r\n", 400, "The request is not valid HTTP."),
         (
-            HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /health HTTP/1.1\r\n\r\n",
+            HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
             400,
             "The request has two lengths",
         ),
