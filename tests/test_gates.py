@@ -104,6 +104,18 @@ def test_the_summary_overwrites_no_input(fitted, output):
     assert fitted.read(output) == before
 
 
+@pytest.mark.parametrize("output", ["-", "/dev/stdin", "/dev/stdout"])
+def test_the_summary_is_a_file_of_its_own(fitted, output):
+    fitted.write("s.csv", rows())
+    before = fitted.read("s.csv")
+    run = [sys.executable, "-m", "fairramp.cli", "check", "rule.json", "-", "--summary", output]
+    with open(fitted.folder / "s.csv") as data:
+        done = subprocess.run(run, cwd=fitted.folder, stdin=data, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--summary must be a file of its own" in done.stderr
+    assert fitted.read("s.csv") == before
+
+
 # The GitHub Action -------------------------------------------------------------------------------
 
 
