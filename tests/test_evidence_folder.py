@@ -183,7 +183,8 @@ def test_people_are_counted_once_or_are_unknown(rows):
     sex, race, yes = (list(column) for column in zip(*rows, strict=True))
     if not set(sex) - {"?"}:
         return
-    found = fairramp.evidence(list(map(int, yes)), {"sex": sex, "race": race}, unknown=["?"])
+    unknown = ["?"] if "?" in sex else []
+    found = fairramp.evidence(list(map(int, yes)), {"sex": sex, "race": race}, unknown=unknown)
     table = found.impact_ratios.to_pandas()
     unknown = json.loads(found.files["provenance.json"])["people_of_unknown_category"]
     for by, n in unknown.items():
@@ -381,6 +382,14 @@ def test_unknown_values_of_a_column_of_numbers_are_given_as_text(shell):
     shell("evidence", "s.parquet", "--score", "p", "--group", "g", "--unknown", "9", "-o", "pack", "-q")
     assert list(pd.read_csv(shell.folder / "pack" / "impact-ratios.csv").category) == [1, 2]
     assert json.loads(shell.read("pack/provenance.json"))["people_of_unknown_category"] == {"g": 50}
+
+
+def test_an_unknown_value_that_nobody_has_warns():
+    with pytest.warns(
+        fairramp.FairrampWarning, match="No category has the value 'not stated', which `unknown` lists"
+    ):
+        found = fairramp.evidence([0, 1, 1], ["Not stated", "b", "b"], unknown=["not stated", "b"])
+    assert list(found.impact_ratios["category"]) == ["Not stated"]
 
 
 @pytest.mark.parametrize("data", ["s", "s/**/*.csv"])

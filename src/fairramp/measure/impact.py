@@ -19,7 +19,7 @@ from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.labels import Label, label_key, label_of, label_parts, show_label
 from fairramp.core.table import Table, name_column
 from fairramp.data.groups import Codes
-from fairramp.errors import InputError
+from fairramp.errors import InputError, warn
 
 #: A category with a smaller share of all people is small.
 SMALL_SHARE = 0.02
@@ -73,6 +73,9 @@ def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categor
     missing = set(map(show_label, [None, "", *unknown]))
     parts = [label_parts(label) if n > 1 else (label,) for label in codes.labels]
     at = codes.block(0, len(codes))
+    occurring = {show_label(value) for part in parts for value in part}
+    if absent := [show_label(value) for value in unknown if show_label(value) not in occurring]:
+        warn("No category has the value {values}, which {unknown} lists", values=" or ".join(map(repr, absent)))
     found = []
     for places in [(i,) for i in range(n)] + ([tuple(range(n))] if n > 1 else []):
         values = [tuple(part[i] for i in places) for part in parts]
