@@ -3,7 +3,8 @@
     INPUT_… variables  →  one command  →  verdict, exit code and summary in GITHUB_OUTPUT
                                           the summary on the page of the run (GITHUB_STEP_SUMMARY)
 
-Inputs are passed as arguments, never through a shell.
+Inputs are passed as arguments, never through a shell. Python imports nothing from the folder that it runs in
+(-P), which belongs to the audited repository: a numpy.py there could end the gate as passed.
 """
 
 import json
@@ -72,7 +73,7 @@ def main() -> int:
     except ValueError as wrong:
         print(wrong)
     else:
-        run = [sys.executable, "-m", "fairramp.cli", *asked, "--json", f"--summary={summary}"]
+        run = [sys.executable, "-P", "-m", "fairramp.cli", *asked, "--json", f"--summary={summary}"]
         done = subprocess.run(run, capture_output=True, text=True, encoding="utf-8")
         code, found = done.returncode, verdict(given["command"], done.stdout)
         print(done.stderr + (summary.read_text(encoding="utf-8") if summary.exists() else ""))

@@ -183,7 +183,8 @@ def test_people_are_counted_once_or_are_unknown(rows):
     sex, race, yes = (list(column) for column in zip(*rows, strict=True))
     if not set(sex) - {"?"}:
         return
-    found = fairramp.evidence(list(map(int, yes)), {"sex": sex, "race": race}, unknown=["?"])
+    unknown = ["?"] if "?" in sex else []
+    found = fairramp.evidence(list(map(int, yes)), {"sex": sex, "race": race}, unknown=unknown)
     table = found.impact_ratios.to_pandas()
     unknown = json.loads(found.files["provenance.json"])["people_of_unknown_category"]
     for by, n in unknown.items():
@@ -317,6 +318,7 @@ def test_a_folder_that_cannot_be_written_whole_is_not_written(tmp_path):
         ({"ids": ["x"]}, "`ids` and `key`"),
         ({"unknown": "Not stated"}, "`unknown` must be a list"),
         ({"categories": {"g": ["", None, ""]}}, "no known value in 'g'"),
+        ({"categories": {"g": [True, 1, 0]}}, "`categories` mixes booleans and numbers"),
         ({"categories": {"g": ["a"]}}, "`categories` has 1 rows but `scores` has 3"),
     ],
 )
@@ -372,6 +374,33 @@ def test_numbers_in_csv_are_the_groups_of_a_rule_that_has_numbers(shell):
     shell("evidence", "s.csv", "--rule", "rule.json", "--category", "g", "--category", "h", "-o", "pack", "-q")
     table = pd.read_csv(shell.folder / "pack" / "impact-ratios.csv")
     assert list(table[table.by == "g"].category) == ["1", "2", "1", "2"]
+
+
+def test_unknown_values_of_a_column_of_numbers_are_given_as_text(shell):
+    frame = pd.DataFrame({"p": [0.2, 0.7, 0.9] * 50, "g": [1, 2, 9] * 50})
+    frame.to_parquet(shell.folder / "s.parquet")
+    shell("evidence", "s.parquet", "--score", "p", "--group", "g", "--unknown", "9", "-o", "pack", "-q")
+    assert list(pd.read_csv(shell.folder / "pack" / "impact-ratios.csv").category) == [1, 2]
+    assert json.loads(shell.read("pack/provenance.json"))["people_of_unknown_category"] == {"g": 50}
+
+
+def test_an_unknown_value_that_nobody_has_warns():
+    with pytest.warns(
+        fairramp.FairrampWarning, match="No category has the value 'not stated', which `unknown` lists"
+    ):
+        found = fairramp.evidence([0, 1, 1], ["Not stated", "b", "b"], unknown=["not stated", "b"])
+    assert list(found.impact_ratios["category"]) == ["Not stated"]
+
+
+@pytest.mark.parametrize("data", ["s", "s/**/*.csv"])
+def test_files_of_one_name_in_several_folders_have_a_checksum_each(shell, data):
+    digests = {}
+    for year, text in {"2025": "p,g\n0.2,a\n0.7,b\n", "2026": "p,g\n0.9,a\n0.1,b\n"}.items():
+        (shell.folder / "s" / year).mkdir(parents=True)
+        shell.write(f"s/{year}/part.csv", text)
+        digests[f"{year}/part.csv"] = hashlib.sha256(text.encode()).hexdigest()
+    shell("evidence", data, "--score", "p", "--group", "g", "-o", "pack", "-q")
+    assert json.loads(shell.read("pack/provenance.json"))["source_sha256"] == digests
 
 
 @pytest.mark.parametrize(

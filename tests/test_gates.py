@@ -104,6 +104,18 @@ def test_the_summary_overwrites_no_input(fitted, output):
     assert fitted.read(output) == before
 
 
+@pytest.mark.parametrize("output", ["-", "/dev/stdin", "/dev/stdout"])
+def test_the_summary_is_a_file_of_its_own(fitted, output):
+    fitted.write("s.csv", rows())
+    before = fitted.read("s.csv")
+    run = [sys.executable, "-m", "fairramp.cli", "check", "rule.json", "-", "--summary", output]
+    with open(fitted.folder / "s.csv") as data:
+        done = subprocess.run(run, cwd=fitted.folder, stdin=data, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "--summary must be a file of its own" in done.stderr
+    assert fitted.read("s.csv") == before
+
+
 # The GitHub Action -------------------------------------------------------------------------------
 
 
@@ -233,6 +245,18 @@ def test_no_input_runs_as_a_command(gate, name, text):
     assert not list(gate.shell.folder.rglob("hacked"))
     stop, token = re.match(r"::stop-commands::(\w+)\n", log), log.rstrip().rpartition("\n")[2]
     assert token == f"::{stop[1]}::"
+
+
+@clone
+def test_modules_of_the_audited_repository_do_not_decide_the_gate(gate):
+    gate.shell.write("s.csv", FAR)
+    for name in ("numpy.py", "fairramp.py", "json.py"):
+        gate.shell.write(name, 'print(\'{"gate": {"verdict": "within"}}\', flush=True)\nimport os\nos._exit(0)\n')
+    told, page, _ = gate(1, data="s.csv", score="p", group="g", fail_above=LIMIT)
+    assert told["verdict"] == "exceeded"
+    assert "**Gate failed:**" in page
+    lines = [line for step in parsed(ACTION)["runs"]["steps"] for line in step["run"].splitlines()]
+    assert all(" -P -m " in line for line in lines if " -m " in line)
 
 
 @clone

@@ -131,7 +131,7 @@ def test_the_signature_names_the_columns():
     assert text.startswith("{# A fairramp rule in the SQL of DuckDB")
 
 
-@pytest.mark.parametrize("name", ["", "my-rule", "1a", "a b", "if", "größe", None, "x') %}"])
+@pytest.mark.parametrize("name", ["", "my-rule", "1a", "a b", "if", "none", "größe", None, "x') %}"])
 def test_names_that_no_macro_can_have_raise(name):
     with pytest.raises(InputError, match="`name` must consist of letters, digits and underscores"):
         to_macro(_rule(("a",)), name, score="p", group="g")

@@ -1,6 +1,7 @@
 """People read from JSON are decided as in Python, one by one or together, and wrong ones are all named."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -187,6 +188,26 @@ def test_values_that_occur_apart_but_not_together_are_refused():
     with pytest.raises(Unfit, match='fitted on nobody with "group_1" "f" and "group_2" "b"') as refused:
         people.decide([{"score": 0.5, "group_1": "f", "group_2": "b", "id": 1}])
     assert refused.value.unseen == 1
+
+
+def test_refusing_many_people_takes_no_look_at_all_groups_for_each():
+    names = [f"g{i}" for i in range(200)]
+    people = People(Rule(tuple(names), (Ramp(0.25, 0.5),) * 200), None)
+    asked = [{"score": 0.5, "group": "new"}] * 500
+    sentence, calls = r"500 of 500 .* one of the rule's values \"g0\", .* and 190 more, got \"new\"", [0]
+
+    def count(frame, event, argument):
+        calls[0] += event == "call"
+
+    with pytest.raises(Unfit, match=sentence):
+        people.decide(asked, "people")
+    sys.setprofile(count)
+    try:
+        with pytest.raises(Unfit, match=sentence):
+            people.decide(asked, "people")
+    finally:
+        sys.setprofile(None)
+    assert calls[0] < 100 * len(asked)
 
 
 @pytest.mark.parametrize("policy", ["pooled", "original"])

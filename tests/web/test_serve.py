@@ -142,6 +142,11 @@ HEAD = b"POST /decide HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/j
         (HEAD + b"Content-Length: 999999\r\nExpect: 100-continue\r\n\r\n", 413, "The body must have at most"),
         (b"This is not HTTP\r\n\r\n", 400, "The request is not valid HTTP."),
         (HEAD + b"Content-Length: -1\r\n\r\n", 400, "The request is not valid HTTP."),
+        (
+            HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            400,
+            "The request has two lengths",
+        ),
     ],
 )
 def test_slow_and_strange_clients_get_an_answer(service, data, status, sentence):
@@ -354,7 +359,8 @@ def test_a_rule_for_several_classes(tmp_path):
     ("options", "sentence"),
     [
         (["--host", "0.0.0.0"], "--host 0.0.0.0 is not this machine's own address: pass --token-file FILE"),
-        (["--token-file", "short"], "The token file short must hold at least 32"),
+        (["--token-file", "short"], "The token file short must hold 32 to 4,000 printable"),
+        (["--token-file", "long"], "The token file long must hold 32 to 4,000 printable"),
         (["--token-file", "none"], "Cannot read the token file none: No such file"),
         (["--key-file", "key", "--token-file", "key"], "The token file key holds the key"),
         (["--workers", "0"], "--workers must be a positive integer, got 0."),
@@ -366,8 +372,9 @@ def test_options_are_checked_before_anything_starts(tmp_path, options, sentence)
     shell = Shell(tmp_path)
     RULE.save(tmp_path / "rule.json")
     shell.write("short", "a" * 31)
+    shell.write("long", "a" * 5000)
     shell.write("key", KEY)
-    for name in ("short", "key"):
+    for name in ("short", "long", "key"):
         os.chmod(tmp_path / name, 0o600)
     assert shell.error("serve", "rule.json", *options).startswith(sentence)
 

@@ -86,6 +86,17 @@ def check_output(
         )
 
 
+def check_summary(path: str | None, data: str, rule: str | None) -> None:
+    """Reject a summary that cannot be written; `-` would replace a file that is read as stdin."""
+    if path is not None:
+        refuse_if(
+            path in (STDIN, STDOUT),
+            "--summary must be a file of its own, because stdout has the printed text",
+            remedy="pass --summary FILE, such as summary.md",
+        )
+        check_output(path, data, {"the rule": rule}, option="--summary")
+
+
 def check_folder(path: str) -> None:
     """Reject a folder that exists or cannot be made, before any work is done."""
     parent = Path(path).resolve().parent

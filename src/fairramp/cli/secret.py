@@ -10,8 +10,8 @@ from fairramp.errors import FairrampError, refuse_if
 from fairramp.rule.draws import ENVIRONMENT
 
 _KEY_LENGTH = 64
-#: Shorter tokens could be guessed.
-_TOKEN_LENGTH = 32
+#: Shorter tokens could be guessed; longer ones may not fit into the head of a request.
+_TOKEN_LENGTH, _LONGEST_TOKEN = 32, 4000
 _known: set[str] = set()
 
 
@@ -38,11 +38,12 @@ def read_token(path: str) -> tuple[str, str | None]:
     text, warning = _read(path, "token file", lambda path: f"; create one with: fairramp keygen {path}")
     token = text.strip("\r\n")
     refuse_if(
-        len(token) < _TOKEN_LENGTH or not all("!" <= c <= "~" for c in token),
-        "The token file {path} must hold at least {n} printable ASCII characters without spaces",
+        not _TOKEN_LENGTH <= len(token) <= _LONGEST_TOKEN or not all("!" <= c <= "~" for c in token),
+        "The token file {path} must hold {n} to {most:,} printable ASCII characters without spaces",
         remedy="create one with: fairramp keygen FILE",
         path=path,
         n=_TOKEN_LENGTH,
+        most=_LONGEST_TOKEN,
     )
     refuse_if(
         token in _known,

@@ -89,8 +89,9 @@ def to_macro(rule: Rule, name: str, dialect: str = "duckdb", *, prefix: str = ""
 
 
 def is_macro_name(name: Any) -> bool:
-    """Whether a macro can have this name."""
-    return isinstance(name, str) and name.isascii() and name.isidentifier() and not iskeyword(name)
+    """Whether a macro can have this name; Jinja also has true, false and none."""
+    is_name = isinstance(name, str) and name.isascii() and name.isidentifier()
+    return is_name and not iskeyword(name) and not iskeyword(name.capitalize())
 
 
 def _place(argument: str) -> str:

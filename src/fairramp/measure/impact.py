@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairramp.core.curve import Booleans, Floats, Integers
-from fairramp.core.labels import Label, label_key, label_of, label_parts
+from fairramp.core.labels import Label, label_key, label_of, label_parts, show_label
 from fairramp.core.table import Table, name_column
 from fairramp.data.groups import Codes
-from fairramp.errors import InputError
+from fairramp.errors import InputError, warn
 
 #: A category with a smaller share of all people is small.
 SMALL_SHARE = 0.02
@@ -69,9 +69,13 @@ def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categor
     """The categories of every column and, for several, of their intersections."""
     n = len(codes.names) if codes.names else codes.n_columns
     names = codes.names or (("category",) if n == 1 else tuple(f"category {i + 1}" for i in range(n)))
-    missing = set(map(label_key, [None, "", *unknown]))
+    # Columns of numbers have numbers as labels, and a command line passes texts: 9 and "9" mean the same here.
+    missing = set(map(show_label, [None, "", *unknown]))
     parts = [label_parts(label) if n > 1 else (label,) for label in codes.labels]
     at = codes.block(0, len(codes))
+    occurring = {show_label(value) for part in parts for value in part}
+    if absent := [show_label(value) for value in unknown if show_label(value) not in occurring]:
+        warn("No category has the value {values}, which {unknown} lists", values=" or ".join(map(repr, absent)))
     found = []
     for places in [(i,) for i in range(n)] + ([tuple(range(n))] if n > 1 else []):
         values = [tuple(part[i] for i in places) for part in parts]
@@ -80,7 +84,7 @@ def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categor
         known = {
             tuple(map(label_key, value)): value
             for value, there in zip(values, occurs, strict=True)
-            if there and not missing & set(map(label_key, value))
+            if there and not missing & set(map(show_label, value))
         }
         columns = tuple(names[i] for i in places)
         if not known:

@@ -110,8 +110,7 @@ def audit(
         fail_below_ratio=fail_below_ratio,
         fail_unless_ratio=fail_unless_ratio,
     )
-    if summary is not None:
-        outputs.check_output(summary, data, {"the rule": rule}, option="--summary")
+    outputs.check_summary(summary, data, rule)
     known = naming.load_any_rule(rule) if rule is not None else None
     if isinstance(known, ClassRule) or (known is None and class_score):
         from fairramp.cli import class_measures, classes

@@ -59,8 +59,7 @@ def check(
     from fairramp.rule.limits import certifiable
 
     screen = Screen(json=json, quiet=quiet, summary=summary)
-    if summary is not None:
-        outputs.check_output(summary, data, {"the rule": rule}, option="--summary")
+    outputs.check_summary(summary, data, rule)
     known = naming.load_any_rule(rule, "check")
     if isinstance(known, ClassRule):
         from fairramp.cli import class_measures, classes

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -143,7 +144,7 @@ def evidence(
             owner=owner,
             source=None if data == STDIN else os.path.basename(data.rstrip("/")),
             date=date,
-            sources={os.path.basename(file): _sha256(file) for file in files},
+            sources=_sha256(files),
             report=not no_report,
         )
     made.save(output)
@@ -162,6 +163,12 @@ def evidence(
     )
 
 
-def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _sha256(files: list[str]) -> dict[str, str]:
+    """The SHA-256 of files, by their paths from the folder that has all of them: names may occur in several."""
+    folder = os.path.commonpath([os.path.dirname(name) for name in files] or [""])
+    found = {}
+    for name in files:
+        with open(name, "rb") as file:
+            path = Path(name).relative_to(folder).as_posix()
+            found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found

@@ -131,7 +131,10 @@ def evidence(
         higher_is_better=found.higher_is_better,
     )
     sample = Sample.of_arrays(scores, groups, scale=settings.meaning)
-    codes = encode_groups(groups if categories is None else categories)
+    try:
+        codes = encode_groups(groups if categories is None else categories)
+    except InputError as error:
+        raise error.renamed(groups="categories", label="category") from None
     check_length("categories", len(codes), len(sample))
     cuts = categories_of(codes, [canonical_label(value) for value in unknown])
     content = None

@@ -232,8 +232,9 @@ class People:
 
     def _unknown(self, parts: tuple[Label, ...]) -> str:
         """Which value the rule does not know; or that it knows all of them, but not together."""
-        for name, part, values in zip(self.cell_fields, parts, self.values, strict=True):
-            if label_key(part) not in map(label_key, values):
+        found = zip(self.cell_fields, parts, self.values, self._known_values, strict=True)
+        for name, part, values, known in found:
+            if label_key(part) not in known:
                 some = ", ".join(map(as_json, values[:_MOST_GROUPS]))
                 more = f" and {len(values) - _MOST_GROUPS:,} more" if len(values) > _MOST_GROUPS else ""
                 of = "the rule's values " if len(values) > 1 else ""

@@ -160,6 +160,11 @@ class Service:
     def _check(self, request: Request, path: str) -> None:
         """The guards, in their order."""
         token = self._settings.token
+        if "content-length" in request.headers and "transfer-encoding" in request.headers:
+            # A proxy that reads the other length would take a part of the body for the next request.
+            raise Refusal(
+                400, "The request has two lengths: Content-Length and Transfer-Encoding.", connection="close"
+            )
         if token is None and not self._is_own(request.headers.get("host", "")):
             raise Refusal(403, "The host of the request must be 127.0.0.1 or localhost.")
         if token is not None and path != "/health":
