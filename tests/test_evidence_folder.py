@@ -365,6 +365,15 @@ def test_the_command_needs_no_rule(adult, shell):
     assert [shell.read(f"pack/{name}") for name in names] == [shell.read(f"same/{name}") for name in names]
 
 
+def test_an_error_about_a_category_names_its_option(adult, shell):
+    frame, _ = adult
+    shell.write("s.csv", frame.to_csv(index=False))
+    asked = ("evidence", "s.csv", "--score", "p", "--group", "sex", "-o", "pack")
+    assert "no column 'gender' (--category)" in shell.error(*asked, "--category", "gender")
+    assert "pass --category sex --category race" in shell.error(*asked, "--category", "sex,race")
+    assert "no column 'gender' (--group)" in shell.error(*asked, "--group", "gender")
+
+
 def test_numbers_in_csv_are_the_groups_of_a_rule_that_has_numbers(shell):
     scores, groups = [0.2, 0.7, 0.4, 0.9] * 50, [1, 1, 2, 2] * 50
     rule = fairramp.fit_frame(pd.DataFrame({"p": scores, "g": groups}), score="p", group="g", max_gap=0.1)

@@ -172,6 +172,14 @@ def test_a_wrong_person_is_refused_in_one_sentence(changed, sentence):
     assert "anna" not in str(refused.value)
 
 
+def test_a_field_by_another_name_is_missing_and_unknown():
+    with pytest.raises(Unfit) as refused:
+        People(TWO, KEY).decide([{"p": 0.41, "sex": "Male", "person": "anna"}])
+    assert str(refused.value) == (
+        '"id" is missing, and the field "person" is unknown; the fields are "p", "sex" and "id".'
+    )
+
+
 def test_all_wrong_people_are_counted_and_the_first_are_named():
     people = [{"p": 0.41 + (i % 2), "sex": "Male", "id": i} for i in range(30)] + [{"p": 0.1}, 3]
     with pytest.raises(Unfit) as refused:

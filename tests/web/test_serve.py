@@ -71,9 +71,9 @@ def test_decisions_are_those_of_python(service):
             b'{"p": 1, "p": 2}',
             JSON,
             400,
-            "The body is not valid JSON: The field 'p' appears twice",
+            "The field 'p' appears twice.",
         ),
-        ("POST", "/decide", b'{"p": NaN}', JSON, 400, "The body is not valid JSON: NaN is not allowed"),
+        ("POST", "/decide", b'{"p": NaN}', JSON, 400, "NaN is not allowed as a number."),
         ("POST", "/decide", b"\xff", JSON, 400, "The body is not valid JSON: it is not UTF-8 text."),
         ("POST", "/decide", b"[" * 50_000, JSON, 400, "The body is not valid JSON: it is nested too deeply."),
         ("POST", "/decide", b"1" * 5_000, JSON, 400, "The body is not valid JSON: a number has too many digits."),
@@ -95,7 +95,14 @@ def test_decisions_are_those_of_python(service):
         ("GET", "/", None, {}, 404, "There is nothing at this path; the paths are /decide, /decide/batch"),
         ("GET", "/health", None, {"Host": "example.org"}, 403, "The host of the request must be 127.0.0.1 or "),
         ("GET", "/health", None, {"Host": "127.0.0.1.example.org:80"}, 403, "The host of the request must be "),
-        ("POST", "/decide", b" " * 10_000_000, JSON, 413, "The body must have at most 200,000 bytes."),
+        (
+            "POST",
+            "/decide",
+            b" " * 10_000_000,
+            JSON,
+            413,
+            "The body must have at most 200,000 bytes; send fewer people at once.",
+        ),
     ],
 )
 def test_a_refusal_is_one_sentence(service, method, path, body, headers, status, sentence):
@@ -249,7 +256,7 @@ def guarded(tmp_path_factory):
 def test_a_wrong_token_opens_nothing(guarded, path, given):
     status, sentence = guarded.refusal("GET", path, Authorization=given.encode("latin-1"))
     assert status == 401
-    assert sentence == "The request needs the header Authorization: Bearer, with the token of the service."
+    assert sentence == "The request needs the header Authorization: Bearer TOKEN, with the token of the service."
 
 
 def test_the_right_token_opens_everything_under_any_name(guarded):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairramp.errors import FairrampError, refuse_if
-from fairramp.rule.draws import ENVIRONMENT
 
 _KEY_LENGTH = 64
 #: Shorter tokens could be guessed; longer ones may not fit into the head of a request.
@@ -17,6 +16,8 @@ _known: set[str] = set()
 
 def read_key(path: str | None) -> tuple[str | None, str | None]:
     """Read the key from the file, or else the environment; also return a warning if others can read the file."""
+    from fairramp.rule.draws import ENVIRONMENT  # imports NumPy, and --help needs this module
+
     text, where, warning = os.environ.get(ENVIRONMENT), f"The variable {ENVIRONMENT}", None
     if path is not None:
         where = f"The key file {path}"

@@ -27,6 +27,7 @@ from fairramp.cli.options import (
     Strata,
 )
 from fairramp.cli.render import STDIN, Screen, count
+from fairramp.errors import FairrampError, UnsupportedError, refuse_if
 
 
 def evidence(
@@ -91,7 +92,6 @@ def evidence(
     """
     from fairramp.cli import library, naming, outputs, texts
     from fairramp.data.stored import input_files
-    from fairramp.errors import UnsupportedError, refuse_if
     from fairramp.show.evidence import evidence as make
 
     screen = Screen(json=json, quiet=quiet)
@@ -112,19 +112,23 @@ def evidence(
     own = naming.columns_of(known, score, group or (None if known else category), strata, id)
     grouped = own.groups or ()
     columns = replace(own, groups=(*grouped, *(name for name in category or () if name not in grouped)))
-    job, arrays = library.read(
-        screen,
-        data,
-        columns,
-        lambda job: texts.warn_direction(job, known, scale, lower_is_better=lower_is_better),
-        ordered=True,
-        scale=scale,
-        decimal=decimal,
-        delimiter=delimiter,
-        rule=known,
-        label=label,
-        positive=positive,
-    )
+    try:
+        job, arrays = library.read(
+            screen,
+            data,
+            columns,
+            lambda job: texts.warn_direction(job, known, scale, lower_is_better=lower_is_better),
+            ordered=True,
+            scale=scale,
+            decimal=decimal,
+            delimiter=delimiter,
+            rule=known,
+            label=label,
+            positive=positive,
+        )
+    except FairrampError as error:
+        _name_category(error, [name for name in category or () if name not in (group or ())])
+        raise
     arrays.pop("sample_weight")
     groups, files = arrays.pop("groups"), [] if data == STDIN else input_files(data)
     with texts.direction_told():
@@ -161,6 +165,15 @@ def evidence(
         impact_ratios=list(made.impact_ratios.rows()),
         scoring_rates=made.scoring_rates and list(made.scoring_rates.rows()),
     )
+
+
+def _name_category(error: FairrampError, names: list[str]) -> None:
+    """Name the option --category in an error about one of its columns, which are read like groups."""
+    told = error.values
+    if told.get("option") != "--group" or told.get("name") not in names:
+        return
+    advice = {"advice": told["advice"].replace("--group", "--category")} if "advice" in told else {}
+    error.renamed(option="--category", **advice)
 
 
 def _sha256(files: list[str]) -> dict[str, str]:

@@ -71,8 +71,8 @@ def serve(
 
     if token is None and not is_local(host):
         raise FairrampError(
-            "--host {host} is not this machine's own address: pass --token-file FILE, so that not everybody is "
-            "answered",
+            "--host {host} is not this machine's own address: pass --token-file FILE, so that only "
+            "clients with the token get answers",
             remedy="create a token with: fairramp keygen FILE",
             host=host,
         )

@@ -201,6 +201,7 @@ def _development(pack: Pack) -> list[Point]:
                     for one in pack.decided
                 ),
                 limits and f"For new people. {limits}",
+                limits and "The gap is the difference between the highest and the lowest rate of the groups.",
                 "All categories are in impact-ratios.md, and confidence intervals by group are in audit.json.",
             ),
             (
@@ -232,6 +233,7 @@ def _operation(pack: Pack) -> list[Point]:
     labeled = audit.selection.accuracy is not None
     few = [f"{show_label(label)} ({n:,})" for label, n in zip(audit.groups, audit.rows, strict=True) if n < 30]
     overall = audit.selection.overall_accuracy
+    scored = labeled and "calibration_error" in audit.errors().to_dict()
     interval = f" Confidence intervals are at {percentage(audit.confidence)}."
     return [
         Point(
@@ -242,6 +244,9 @@ def _operation(pack: Pack) -> list[Point]:
                 if overall is None
                 else f"Accuracy for all people in the data: {percent(overall)}.{interval}",
                 None if labeled else "The data have no labels, so accuracy and error rates are unknown.",
+                scored
+                and "Calibration error: the average distance of a score, read as the probability of the "
+                "favorable outcome, from how often that outcome occurred at such scores.",
                 few and f"Groups with fewer than 30 people, whose rates are unreliable: {', '.join(few[:10])}.",
                 *(report.limits if report else ()),
             ),

@@ -76,11 +76,14 @@ def _index(pack: Pack, names: Sequence[str]) -> str:
         _list(f"{name}: {text}" for name, text in facts.items() if text),
         "## Main findings",
         pack.findings.to_markdown(),
+        "The lowest ratio may belong to a category with few people, where it can be far from 1 by chance alone. "
+        "The numbers of people are in impact-ratios.md.",
         "## Files",
         Table({"file": [name for name, _ in rows], "content": [text for _, text in rows]}).to_markdown(),
         "## Is this folder unchanged?",
-        "On Linux or macOS, in this folder: `sha256sum --check SHA256SUMS`. The same rows, settings and "
-        "software versions always give the same files, so anyone who has the data can repeat the measurement.",
+        "On Linux or macOS, in this folder: `sha256sum --check SHA256SUMS`. Someone who changes a file can "
+        "change SHA256SUMS, too, so keep a copy of it elsewhere. The same rows, settings and software versions "
+        "give the same files, so anyone who has the data can repeat the measurement.",
     )
 
 
@@ -94,10 +97,12 @@ def _impact_page(pack: Pack) -> str:
                 "Selection rate: the share of the people in a category who are selected.",
                 "Impact ratio: the selection rate of a category, divided by that of the category with the "
                 "highest rate. It is 1 for that category and at most 1 for the others.",
-                "The law sets no threshold for the ratio, and neither do these tables.",
-                "Local Law 144 of New York City asks for these rates and ratios. Its rules let an independent "
-                f"auditor leave out a category with less than {percentage(SMALL_SHARE)} of the people, with a "
-                "reason. Such categories are marked, and the last column has the ratios without them.",
+                "The ratio of a category with few people can be far from 1 by chance alone.",
+                "Local Law 144 of New York City asks for these rates and ratios. It sets no threshold for the "
+                "ratio, and neither do these tables.",
+                "The rules of this law let an independent auditor leave out a category with less than "
+                f"{percentage(SMALL_SHARE)} of the people, with a reason. Such categories are marked, and the "
+                "last column has the ratios without them.",
                 "People whose category is unknown are in no row of that table; their number is below it.",
                 *(
                     [f"Values that count as unknown, besides missing ones: {', '.join(pack.unknown)}."]

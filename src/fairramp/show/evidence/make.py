@@ -190,7 +190,10 @@ def _decided(
     settings: Settings,
 ) -> list[Decided]:
     """The classifier's own decisions and those of the rule."""
-    how = f"A person is selected if the score is {settings.cutoff:g} or {settings.meaning.side}."
+    how = (
+        f"A person is selected if the score is {settings.cutoff:g} or {settings.meaning.side}. Check that the "
+        "classifier in use has this cutoff."
+    )
     if found.of_decisions:
         how = "These decisions were in the data, as 0 and 1."
     kinds = [("classifier", "Decisions as given" if found.of_decisions else "The classifier alone", how, own)]

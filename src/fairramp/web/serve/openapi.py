@@ -106,7 +106,9 @@ def person_schema(people: People) -> dict[str, Any]:
     ends = {} if isinstance(rule, Rule) and rule.meaning.is_unbounded else {"minimum": low, "maximum": high}
     fields: dict[str, Any] = {}
     for name in people.scores:
-        what = f"The score, on the scale {rule.scale}" if isinstance(rule, Rule) else "The score of this class"
+        what = "The score of this class"
+        if isinstance(rule, Rule):
+            what = f"The score, on the scale {rule.scale}{'' if rule.higher_is_better else '; lower is better'}"
         fields[name] = number | ends | {"description": f"{what}."}
     for name, values in zip(people.cell_fields, people.values, strict=True):
         what = "The stratum" if name in people.strata else "The group"

@@ -203,11 +203,13 @@ class People:
         if person.keys() == self._names:
             return
         missing = [name for name in self.fields if name not in person]
-        if missing:
-            raise Unfit(f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         unknown = [name for name in person if name not in self._names]
+        lacks = f"{_quoted(missing)} {'is' if len(missing) == 1 else 'are'} missing" if missing else ""
+        if not unknown:
+            raise Unfit(lacks)
         why = " (the service has no key and makes no decisions)" if unknown[0] == ID else ""
-        raise Unfit(f"The field {as_json(unknown[0])} is unknown{why}; the fields are {_quoted(self.fields)}")
+        which = f"{lacks}, and the field" if missing else "The field"
+        raise Unfit(f"{which} {as_json(unknown[0])} is unknown{why}; the fields are {_quoted(self.fields)}")
 
     def _score(self, name: str, value: Any) -> float:
         low, high = self.score_range

@@ -173,7 +173,7 @@ class Service:
             if scheme.lower() != "bearer" or not right:
                 raise Refusal(
                     401,
-                    "The request needs the header Authorization: Bearer, with the token of the service.",
+                    "The request needs the header Authorization: Bearer TOKEN, with the token of the service.",
                     www_authenticate="Bearer",
                 )
         if path == OTHER:
@@ -253,8 +253,10 @@ class Service:
             return parsed(body.decode("utf-8"))
         except UnicodeDecodeError:
             why = "it is not UTF-8 text"
-        except (json.JSONDecodeError, InputError) as error:
-            why = str(error).removesuffix(".") if body.strip() else "it is empty"
+        except InputError as error:
+            raise Refusal(400, str(error)) from None
+        except json.JSONDecodeError as error:
+            why = str(error) if body.strip() else "it is empty"
         except RecursionError:
             why = "it is nested too deeply"
         except ValueError:  # Python reads no integers of thousands of digits
@@ -263,7 +265,9 @@ class Service:
 
     async def _body(self, request: Request) -> bytes:
         most = self._settings.max_body
-        large = Refusal(413, f"The body must have at most {most:,} bytes.", connection="close")
+        large = Refusal(
+            413, f"The body must have at most {most:,} bytes; send fewer people at once.", connection="close"
+        )
         stated = request.headers.get("content-length", "0")
         if "expect" in request.headers and (not stated.isdecimal() or int(stated) > most):
             raise large  # the client waits for this answer before it sends the body
