@@ -133,6 +133,12 @@ def test_small_groups_are_flagged_before_any_rule(explorer):
     assert "other" in audit[audit.index("few rows") - 60 : audit.index("few rows")]
 
 
+def test_the_note_on_the_direction_is_that_of_the_move(explorer):
+    for low in (True, False, True):
+        notes = explorer.post("move", settings={"lower_is_better": low}, drawn="")["warnings"]
+        assert ["favorable outcome" in note for note in notes] == [True] * low
+
+
 def test_two_browsers_at_once_do_not_mix(explorer):
     moves = [{"value": 0.02}, {"criterion": "equal_opportunity", "value": 0.1}]
     alone = [explorer.post("move", settings=move, drawn="")["report"] for move in moves]

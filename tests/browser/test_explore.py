@@ -186,6 +186,26 @@ def test_a_column_without_numbers_is_a_sentence_beside_the_form(opened):
     assert not page.page.is_visible("#work")
 
 
+def test_the_note_on_the_direction_follows_the_choice(opened):
+    page = opened()
+    page.moved(lambda: page.page.click("#columns button"))
+    assert not page.page.is_visible("#warnings")
+    page.moved(lambda: page.page.select_option("#direction", "low"))
+    assert "Scores are higher for the favorable outcome" in page.text("#warnings")
+    page.moved(lambda: page.page.select_option("#direction", "high"))
+    assert not page.page.is_visible("#warnings")
+
+
+def test_the_button_says_that_it_reads_until_the_rows_are_read(opened):
+    page = opened()
+    page.moved(lambda: page.page.click("#columns button"))
+    page.page.select_option("#direction", "low")  # this move is still being answered
+    page.moved(lambda: page.page.click("#columns button"))
+    page.page.wait_for_selector("#columns button:not([aria-busy])")
+    assert page.text("#columns button") == "Read again"
+    assert page.page.evaluate("document.activeElement.id") == "h-audit"
+
+
 def test_numbers_of_charts_follow_the_moves(opened):
     page = opened()
     page.moved(lambda: page.page.click("#columns button"))

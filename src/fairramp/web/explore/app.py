@@ -86,10 +86,7 @@ class _Pages:
             choice = Choice.of(asked.get("columns"))
             settings = settings_of(asked.get("settings"), choice)
             decision, drawn = _words(asked, "decision"), _words(asked, "drawn") or ""
-            answer = self._explorer.move(choice, settings, drawn, decision)
-            if asked.get("first") is True:
-                answer["warnings"] = self._explorer.warnings(choice, settings)
-            return answer
+            return self._explorer.move(choice, settings, drawn, decision)
 
         return await _posted(request, found)
 

@@ -85,13 +85,16 @@ let drawn = null;
 let current = null;
 let latest = 0;
 let waiting = null;
-let isAsking = false;
+let asking = null;
 
 // At most one question at a time: while one is open, only the last move is remembered.
-async function move(first = false) {
+function move(first = false) {
   waiting = { first, number: (latest += 1) };
-  if (isAsking) return;
-  isAsking = true;
+  asking ??= askAll().finally(() => { asking = null; });
+  return asking;
+}
+
+async function askAll() {
   byId("report").setAttribute("aria-busy", "true");
   try {
     while (waiting) {
@@ -100,7 +103,6 @@ async function move(first = false) {
       await ask(asked);
     }
   } finally {
-    isAsking = false;
     byId("report").removeAttribute("aria-busy");
   }
 }
@@ -109,7 +111,7 @@ async function ask({ first, number: asked }) {
   const where = byId(byId("work").hidden ? "columns-problem" : "problem");
   const wanted = settings();
   try {
-    const found = await post("move", { columns, settings: wanted, decision: value("decision"), drawn, first });
+    const found = await post("move", { columns, settings: wanted, decision: value("decision"), drawn });
     if (asked !== latest) return;
     where.textContent = "";
     await show(found, wanted, first);
@@ -146,8 +148,8 @@ async function show(found, asked, first) {
     byId("cutoff-slider").hidden = !found.range;
     setDial("cutoff", found.cutoff);
     setDial("rate", 20);
-    fillWarnings(found.warnings);
   }
+  fillWarnings(found.warnings);
   setDial("limit", isRatio() ? asked.value : asked.value * 100);
   if (found.charts) {
     charts?.close();

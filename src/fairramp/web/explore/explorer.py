@@ -67,14 +67,14 @@ class Explorer:
             "cutoff": content.settings["cutoff"],
             "range": [lowest, highest] if max(-lowest, highest) < float("inf") else None,
             "rows": content.rows,
+            "warnings": self._warnings(kept, settings),
         }
 
-    def warnings(self, choice: Choice, settings: Settings) -> list[str]:
+    def _warnings(self, kept: Kept, settings: Settings) -> list[str]:
         """What the rows say about the choice of columns, such as that the direction is probably the other one."""
-        rows = self._rows(choice, settings)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", FairrampWarning)
-            warn_direction(rows.rows[settings.higher_is_better].sample)
+            warn_direction(kept.rows[settings.higher_is_better].sample)
         return [told(one.message) for one in caught if isinstance(one.message, FairrampWarning)]
 
     def rule(self, choice: Choice, settings: Settings) -> Rule:
