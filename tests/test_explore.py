@@ -137,6 +137,7 @@ def test_the_note_on_the_direction_is_that_of_the_move(explorer):
     for low in (True, False, True):
         notes = explorer.post("move", settings={"lower_is_better": low}, drawn="")["warnings"]
         assert ["favorable outcome" in note for note in notes] == [True] * low
+        assert all("type the other value as “Value that means yes”" in note for note in notes)
 
 
 def test_two_browsers_at_once_do_not_mix(explorer):
@@ -242,11 +243,20 @@ def test_an_output_that_cannot_be_a_folder_is_refused(tmp_path):
         ({"score": "note"}, {}, "“Score” 'note' in scores.csv has 'text 0' in row 1"),
         ({"score": "nothing"}, {}, "has no column 'nothing'"),
         ({"score": ""}, {}, "Choose the column with the score"),
-        ({"group": "score"}, {}, "is the score column"),
+        ({"group": "score"}, {}, "is the score column; choose a column with groups"),
         ({"label": "sex"}, {}, "neither yes nor no"),
         ({"label": "sex", "positive": "X"}, {}, "“Value that means yes” 'X' does not occur"),
         ({"scale": "centimeters"}, {}, "“Scale” must be one of"),
-        ({}, {"value": 1.5}, "“Largest gap” must be between 0 and 1, got 1.5"),
+        ({}, {"value": 1.5}, "“Largest gap” must be between 0 and 100 points, got 150."),
+        ({}, {"value": -0.03}, "“Largest gap” must be between 0 and 100 points, got -3."),
+        ({}, {"limit": "min_ratio", "value": 80}, "for 80%, type 0.8"),
+        (
+            {},
+            {"target": "number", "rate": 1.3},
+            "“How many are selected” must be between 0 and 100 percent, got 130.",
+        ),
+        ({}, {"target": "budget", "rate": -0.01}, "must be between 0 and 100 percent, got -1."),
+        ({}, {"criterion": "equalized_odds", "target": "optimal"}, "“Make equal: both error rates”"),
         ({}, {"value": None}, "Type a number for the limit"),
         ({}, {"value": "0.1"}, "value must be a number"),
         ({}, {"criterion": "fair"}, "“Make equal” must be"),
@@ -265,6 +275,7 @@ def test_what_the_library_refuses_is_a_sentence(explorer, columns, settings, sen
     assert sentence in said
     assert said.endswith((".", "?"))
     assert "--" not in said
+    assert not set(said.replace(".", " ").split()) & {"pass", "equalized_odds:", "equalized_odds”"}
     assert explorer.post("move", drawn="")["headline"]  # and the explorer goes on
 
 

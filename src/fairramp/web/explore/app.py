@@ -20,7 +20,7 @@ from fairramp.core.scales import SCALES
 from fairramp.data.stored import first_sentence
 from fairramp.errors import FairrampError, InputError
 from fairramp.show.report.page import chart_bundle, page_file, templates
-from fairramp.web.explore.asked import Choice, named, settings_of, told
+from fairramp.web.explore.asked import CRITERIA, TARGETS, Choice, named, settings_of, told
 from fairramp.web.explore.columns import columns_of, suggested
 from fairramp.web.explore.explorer import Explorer, Reader
 from fairramp.web.explore.guard import Guard
@@ -72,6 +72,8 @@ class _Pages:
                     columns=columns,
                     suggested=suggested(columns),
                     scales=_SCALES,
+                    criteria=CRITERIA,
+                    targets=TARGETS,
                     version=__version__,
                     problem="",
                 )
