@@ -351,6 +351,8 @@ def refused(answer, status, sentence):
 def test_only_the_address_with_the_token_works(explorer):
     assert explorer.ask("GET", explorer.path)[0] == 200
     token = explorer.path.strip("/")
+    found, headers, _ = explorer.ask("GET", f"/{token}")  # without the last slash, names of files would be others
+    assert (found, headers["location"]) == (307, explorer.path)
     assert len(token) >= 32
     other = "x" * len(token)
     for path in (
@@ -460,6 +462,27 @@ def test_columns_are_guessed_from_names_and_values(tmp_path):
     assert found.scale == "probability"
     assert found.lower_is_better
     assert columns[3].values == ("f", "m")
+
+
+def test_blanks_do_not_hide_a_column(tmp_path):
+    columns = write(
+        tmp_path / "a.csv",
+        "id,risk_pct,region,repaid",
+        [f"C{i},{'' if i == 1 else i % 90 + 0.5},{'NS'[i % 2]},{i % 3 % 2}" for i in range(200)],
+    )
+    found = suggested(columns)
+    assert (found.score, found.group, found.label) == ("risk_pct", "region", "repaid")
+    assert (found.scale, found.lower_is_better) == ("percent", True)
+    assert [column.kind.endswith(", some blank") for column in columns] == [False, True, False, False]
+    assert "" not in columns[1].values
+
+
+def test_a_column_of_ids_is_no_group(explorer):
+    said = explorer.post("move", columns={"group": "id"}, drawn="")
+    assert said == (
+        "“Group” 'id' has 3,000 different values in 3,000 rows, which looks like an id; choose a column in which "
+        "many rows have the same value."
+    )
 
 
 def test_a_file_without_candidates_suggests_nothing(tmp_path):
