@@ -173,8 +173,26 @@ def test_a_refusal_keeps_the_last_rule(opened):
     page.page.wait_for_selector("#problem:not(:empty)")
     assert "the scores alone cannot choose error rates" in page.text("#problem")
     assert page.text("#report") == before
+    assert_nothing_saved(page)
     page.moved(lambda: page.page.select_option("#target", ""))
     assert page.text("#problem") == ""
+
+
+def assert_nothing_saved(page):
+    page.page.click("#save button")
+    page.page.wait_for_selector("#save-problem:not(:empty)")
+    assert "Nothing was saved" in page.text("#save-problem")
+    assert not any(url.endswith("/save") for url in page.requests)
+
+
+def test_columns_that_were_not_read_are_not_saved(opened):
+    page = opened()
+    page.moved(lambda: page.page.click("#columns button"))
+    page.page.select_option("#group", "race")
+    assert "columns that were read before" in page.text("#columns-problem")
+    assert_nothing_saved(page)
+    page.page.select_option("#group", "sex")
+    assert page.text("#columns-problem") == ""
 
 
 def test_a_column_without_numbers_is_a_sentence_beside_the_form(opened):

@@ -288,6 +288,11 @@ byId("target").addEventListener("change", () => {
 byId("direction").addEventListener("change", () => { if (!byId("work").hidden) move(); });
 byId("decision").addEventListener("change", () => { if (!byId("work").hidden) move(); });
 byId("label").addEventListener("change", () => { byId("positive-field").hidden = value("label") === ""; });
+byId("columns").addEventListener("input", () => {
+  if (byId("work").hidden) return;
+  const isRead = JSON.stringify(chosenColumns()) === JSON.stringify(columns);
+  byId("columns-problem").textContent = isRead ? "" : "Everything below still shows the columns that were read before. Read again.";
+});
 byId("settings").addEventListener("submit", (event) => event.preventDefault());
 byId("positive-field").hidden = value("label") === "";
 
@@ -300,6 +305,10 @@ byId("save").addEventListener("submit", async (event) => {
   problem.textContent = "";
   saved.textContent = "Saving: the commands are running…";
   try {
+    await asking;
+    if (byId("problem").textContent || byId("columns-problem").textContent) {
+      throw new Error("Nothing was saved: what you chose above is not what the page shows. See the message there.");
+    }
     const found = await post("save", {
       columns, settings: current.settings, decision: value("decision"), owner: value("owner"),
     });
@@ -310,7 +319,7 @@ byId("save").addEventListener("submit", async (event) => {
     saved.replaceChildren(
       element("p", `Saved rule ${found.fingerprint.slice(0, 8)}:`), files,
       element("p", "These commands wrote them:"), commands,
-      element("p", "Next: ask the owner to approve the report. Then make decisions with fairramp apply; the commands are in commands.txt."),
+      element("p", "Next: make the report on rows that you did not explore, and ask the owner to approve it. Then make decisions with fairramp apply; the commands are in commands.txt."),
     );
   } catch (error) {
     saved.textContent = "";

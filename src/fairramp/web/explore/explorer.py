@@ -121,8 +121,8 @@ def _check_groups(rows: LiveRows, column: str) -> None:
     n, people = len(rows.sample.groups.labels), len(rows.sample)
     refuse_if(
         n > max(_GROUPS, people / 2),
-        "{group} {column!r} has {n:,} different values in {people:,} rows, which looks like an id; choose a column "
-        "in which many rows have the same value",
+        "{group} {column!r} has {n:,} different values in {people:,} rows, which looks like an id; choose a "
+        "column in which many rows have the same value",
         column=column,
         n=n,
         people=people,
