@@ -113,8 +113,8 @@ def settings_of(asked: Any, choice: Choice) -> Settings:
 def _check_percent(argument: str, share: float, unit: str) -> None:
     """Refuse a share that is not one in the unit in which it is typed."""
     if not 0 <= share <= 1:
-        rule, typed = "must be between 0 and 100 {unit}", f"{100 * share:.12g}"
-        raise InputError(f"{rule}, got {{typed}}", argument=argument, unit=unit, typed=typed)
+        rule = "must be between 0 and 100 {unit}, got {typed:.12g}"
+        raise InputError(rule, argument=argument, unit=unit, typed=100 * share)
 
 
 class _Words:
