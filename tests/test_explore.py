@@ -133,6 +133,13 @@ def test_small_groups_are_flagged_before_any_rule(explorer):
     assert "other" in audit[audit.index("few rows") - 60 : audit.index("few rows")]
 
 
+def test_the_note_on_the_direction_is_that_of_the_move(explorer):
+    for low in (True, False, True):
+        notes = explorer.post("move", settings={"lower_is_better": low}, drawn="")["warnings"]
+        assert ["favorable outcome" in note for note in notes] == [True] * low
+        assert all("type the other value as “Value that means yes”" in note for note in notes)
+
+
 def test_two_browsers_at_once_do_not_mix(explorer):
     moves = [{"value": 0.02}, {"criterion": "equal_opportunity", "value": 0.1}]
     alone = [explorer.post("move", settings=move, drawn="")["report"] for move in moves]
@@ -236,11 +243,20 @@ def test_an_output_that_cannot_be_a_folder_is_refused(tmp_path):
         ({"score": "note"}, {}, "“Score” 'note' in scores.csv has 'text 0' in row 1"),
         ({"score": "nothing"}, {}, "has no column 'nothing'"),
         ({"score": ""}, {}, "Choose the column with the score"),
-        ({"group": "score"}, {}, "is the score column"),
+        ({"group": "score"}, {}, "is the score column; choose a column with groups"),
         ({"label": "sex"}, {}, "neither yes nor no"),
         ({"label": "sex", "positive": "X"}, {}, "“Value that means yes” 'X' does not occur"),
         ({"scale": "centimeters"}, {}, "“Scale” must be one of"),
-        ({}, {"value": 1.5}, "“Largest gap” must be between 0 and 1, got 1.5"),
+        ({}, {"value": 1.5}, "“Largest gap” must be between 0 and 100 points, got 150."),
+        ({}, {"value": -0.03}, "“Largest gap” must be between 0 and 100 points, got -3."),
+        ({}, {"limit": "min_ratio", "value": 80}, "for 80%, type 0.8"),
+        (
+            {},
+            {"target": "number", "rate": 1.3},
+            "“How many are selected” must be between 0 and 100 percent, got 130.",
+        ),
+        ({}, {"target": "budget", "rate": -0.01}, "must be between 0 and 100 percent, got -1."),
+        ({}, {"criterion": "equalized_odds", "target": "optimal"}, "“Make equal: both error rates”"),
         ({}, {"value": None}, "Type a number for the limit"),
         ({}, {"value": "0.1"}, "value must be a number"),
         ({}, {"criterion": "fair"}, "“Make equal” must be"),
@@ -259,6 +275,7 @@ def test_what_the_library_refuses_is_a_sentence(explorer, columns, settings, sen
     assert sentence in said
     assert said.endswith((".", "?"))
     assert "--" not in said
+    assert not set(said.replace(".", " ").split()) & {"pass", "equalized_odds:", "equalized_odds”"}
     assert explorer.post("move", drawn="")["headline"]  # and the explorer goes on
 
 
@@ -334,6 +351,8 @@ def refused(answer, status, sentence):
 def test_only_the_address_with_the_token_works(explorer):
     assert explorer.ask("GET", explorer.path)[0] == 200
     token = explorer.path.strip("/")
+    found, headers, _ = explorer.ask("GET", f"/{token}")  # without the last slash, names of files would be others
+    assert (found, headers["location"]) == (307, explorer.path)
     assert len(token) >= 32
     other = "x" * len(token)
     for path in (
@@ -443,6 +462,27 @@ def test_columns_are_guessed_from_names_and_values(tmp_path):
     assert found.scale == "probability"
     assert found.lower_is_better
     assert columns[3].values == ("f", "m")
+
+
+def test_blanks_do_not_hide_a_column(tmp_path):
+    columns = write(
+        tmp_path / "a.csv",
+        "id,risk_pct,region,repaid",
+        [f"C{i},{'' if i == 1 else i % 90 + 0.5},{'NS'[i % 2]},{i % 3 % 2}" for i in range(200)],
+    )
+    found = suggested(columns)
+    assert (found.score, found.group, found.label) == ("risk_pct", "region", "repaid")
+    assert (found.scale, found.lower_is_better) == ("percent", True)
+    assert [column.kind.endswith(", some blank") for column in columns] == [False, True, False, False]
+    assert "" not in columns[1].values
+
+
+def test_a_column_of_ids_is_no_group(explorer):
+    said = explorer.post("move", columns={"group": "id"}, drawn="")
+    assert said == (
+        "“Group” 'id' has 3,000 different values in 3,000 rows, which looks like an id; choose a column in which "
+        "many rows have the same value."
+    )
 
 
 def test_a_file_without_candidates_suggests_nothing(tmp_path):

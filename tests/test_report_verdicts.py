@@ -267,6 +267,25 @@ def test_limit_asked_for_the_population_decides(kind):
             assert "the limit of 15.0 points" not in outcome.judgment.headline or outcome.max_gap == 0.15
 
 
+@pytest.mark.parametrize(
+    ("n", "criterion", "said"),
+    [
+        (20, "equalized_odds", ": too few rows for a proven limit (95% confidence). The uncertainty"),
+        (
+            12,
+            "parity",
+            ", too few rows for a proven limit (95% confidence). The verdict uses the estimated limit.",
+        ),
+        (6000, "parity", " points (both with 95% confidence). The verdict uses the estimated limit."),
+    ],
+)
+def test_two_limits_are_named_only_if_there_are_two(n, criterion, said):
+    scores, group, labels = rows(n)
+    needed = {} if criterion == "parity" else {"labels": labels}
+    rule = quiet_fit(scores, group, max_gap=0.05, criterion=criterion, **needed)
+    assert said in make_content(rule, scores, group, **needed).chosen.judgment.on_people
+
+
 def test_certificate_within_the_limit_meets_it_for_new_people():
     scores, group, _ = rows(60_000)
     rule = fairramp.fit_rule(scores, group, max_gap=0.0)

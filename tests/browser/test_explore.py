@@ -173,8 +173,26 @@ def test_a_refusal_keeps_the_last_rule(opened):
     page.page.wait_for_selector("#problem:not(:empty)")
     assert "the scores alone cannot choose error rates" in page.text("#problem")
     assert page.text("#report") == before
+    assert_nothing_saved(page)
     page.moved(lambda: page.page.select_option("#target", ""))
     assert page.text("#problem") == ""
+
+
+def assert_nothing_saved(page):
+    page.page.click("#save button")
+    page.page.wait_for_selector("#save-problem:not(:empty)")
+    assert "Nothing was saved" in page.text("#save-problem")
+    assert not any(url.endswith("/save") for url in page.requests)
+
+
+def test_columns_that_were_not_read_are_not_saved(opened):
+    page = opened()
+    page.moved(lambda: page.page.click("#columns button"))
+    page.page.select_option("#group", "race")
+    assert "columns that were read before" in page.text("#columns-problem")
+    assert_nothing_saved(page)
+    page.page.select_option("#group", "sex")
+    assert page.text("#columns-problem") == ""
 
 
 def test_a_column_without_numbers_is_a_sentence_beside_the_form(opened):
@@ -184,6 +202,26 @@ def test_a_column_without_numbers_is_a_sentence_beside_the_form(opened):
     page.page.wait_for_selector("#columns-problem:not(:empty)")
     assert "which is not a number" in page.text("#columns-problem")
     assert not page.page.is_visible("#work")
+
+
+def test_the_note_on_the_direction_follows_the_choice(opened):
+    page = opened()
+    page.moved(lambda: page.page.click("#columns button"))
+    assert not page.page.is_visible("#warnings")
+    page.moved(lambda: page.page.select_option("#direction", "low"))
+    assert "Scores are higher for the favorable outcome" in page.text("#warnings")
+    page.moved(lambda: page.page.select_option("#direction", "high"))
+    assert not page.page.is_visible("#warnings")
+
+
+def test_the_button_says_that_it_reads_until_the_rows_are_read(opened):
+    page = opened()
+    page.moved(lambda: page.page.click("#columns button"))
+    page.page.select_option("#direction", "low")  # this move is still being answered
+    page.moved(lambda: page.page.click("#columns button"))
+    page.page.wait_for_selector("#columns button:not([aria-busy])")
+    assert page.text("#columns button") == "Read again"
+    assert page.page.evaluate("document.activeElement.id") == "h-audit"
 
 
 def test_numbers_of_charts_follow_the_moves(opened):

@@ -273,9 +273,11 @@ def _for_new_people(
         certificate = certify(rule, limit.confidence)
     if limit.is_ratio:
         return fresh, f"fairramp limits the gap for new people, not the ratio.{shown}"
-    limits = f"{certificate.limits()} (both with {sure}). The verdict uses the {limit.kind} limit."
-    if certificate.proven is None:
-        limits = f"{certificate.limits()} ({sure})."
+    proven = certificate.proven
+    limits = f"{certificate.limits()} ({sure})."
+    if proven is not None and proven != certificate.estimated:
+        both = "both with " if proven < 1 else ""
+        limits = f"{certificate.limits()} ({both}{sure}). The verdict uses the {limit.kind} limit."
     if certificate.widest_for is not None:
         (label, n), rows = certificate.widest_for, "fresh rows" if certificate.fresh else "fit rows"
         limits += f" The uncertainty is largest for group {marked(show_label(label))} ({n:,} {rows})."

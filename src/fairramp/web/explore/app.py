@@ -20,7 +20,7 @@ from fairramp.core.scales import SCALES
 from fairramp.data.stored import first_sentence
 from fairramp.errors import FairrampError, InputError
 from fairramp.show.report.page import chart_bundle, page_file, templates
-from fairramp.web.explore.asked import Choice, named, settings_of, told
+from fairramp.web.explore.asked import CRITERIA, TARGETS, Choice, named, settings_of, told
 from fairramp.web.explore.columns import columns_of, suggested
 from fairramp.web.explore.explorer import Explorer, Reader
 from fairramp.web.explore.guard import Guard
@@ -72,6 +72,8 @@ class _Pages:
                     columns=columns,
                     suggested=suggested(columns),
                     scales=_SCALES,
+                    criteria=CRITERIA,
+                    targets=TARGETS,
                     version=__version__,
                     problem="",
                 )
@@ -86,10 +88,7 @@ class _Pages:
             choice = Choice.of(asked.get("columns"))
             settings = settings_of(asked.get("settings"), choice)
             decision, drawn = _words(asked, "decision"), _words(asked, "drawn") or ""
-            answer = self._explorer.move(choice, settings, drawn, decision)
-            if asked.get("first") is True:
-                answer["warnings"] = self._explorer.warnings(choice, settings)
-            return answer
+            return self._explorer.move(choice, settings, drawn, decision)
 
         return await _posted(request, found)
 

@@ -29,6 +29,23 @@ _CONTROLS = {
     "higher_is_better": "Low scores are good",
     "lower_is_better": "Low scores are good",
 }
+#: What the choices of a control are called.
+CRITERIA = {
+    "parity": "selection rates",
+    "equal_opportunity": "true positive rates",
+    "predictive_equality": "false positive rates",
+    "equalized_odds": "both error rates",
+}
+TARGETS = {
+    "": "automatic",
+    "optimal": "optimal by the scores",
+    "accuracy": "most accurate",
+    "balanced_accuracy": "best balanced accuracy",
+    "base_rate": "share of positive outcomes",
+    "number": "a rate of my own",
+    "budget": "a budget: share of everybody",
+}
+_CHOICES = CRITERIA | TARGETS
 #: Texts that the page may send, and how long they may be.
 _LONGEST = 1_000
 
@@ -80,12 +97,24 @@ def settings_of(asked: Any, choice: Choice) -> Settings:
         given["target_rate"] = target
     if given[limit] is None:
         raise InputError("Type a number for the limit")
+    if limit == "max_gap":
+        _check_percent("max_gap", given[limit], "points")
+    if target in ("number", "budget"):
+        name = "overall_rate" if target == "budget" else "target_rate"
+        _check_percent(name, given[name], "percent")
     return Settings(
         criterion=words.text("criterion"),
         scale=choice.scale,
         higher_is_better=not words.yes("lower_is_better"),
         **given,
     )
+
+
+def _check_percent(argument: str, share: float, unit: str) -> None:
+    """Refuse a share that is not one in the unit in which it is typed."""
+    if not 0 <= share <= 1:
+        rule = "must be between 0 and 100 {unit}, got {typed:.12g}"
+        raise InputError(rule, argument=argument, unit=unit, typed=100 * share)
 
 
 class _Words:
@@ -136,9 +165,12 @@ def named(text: str) -> str:
 
     def control(found: re.Match[str]) -> str:
         name = _CONTROLS.get(found[1].replace("-", "_"))
-        return found[0] if name is None else f"“{name}{f': {found[2]}' if found[2] else ''}”"
+        return (
+            found[0] if name is None else f"“{name}{f': {_CHOICES.get(found[2], found[2])}' if found[2] else ''}”"
+        )
 
-    words = "|".join(["parity", "equal_opportunity", "predictive_equality", "equalized_odds", *SCALES])
-    words += "|optimal|accuracy|balanced_accuracy|base_rate|False"
+    words = "|".join([*filter(None, _CHOICES), *SCALES, "False"])
     text = re.sub(rf"--([a-z][a-z_-]*[a-z])(?: ({words})\b)?", control, text)
-    return text.replace("Low scores are good: False", "Low scores are good")
+    text = text.replace("Low scores are good: False", "Low scores are good")
+    text = text.replace("swap 0 and 1 in “Outcome”", "type the other value as “Value that means yes”")
+    return re.sub(r"\bpass\b(?= [\d.])", "type", re.sub(r"\bpass\b(?! [\d.])", "choose", text))

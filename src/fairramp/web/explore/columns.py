@@ -32,7 +32,7 @@ class Column:
     name : str
         Its name.
     values : tuple of str
-        Different values at the start of the file.
+        Different values at the start of the file that are not blank.
     kind : str
         What these look like, in words.
     distinct : int
@@ -81,19 +81,21 @@ def columns_of(data: str) -> list[Column]:
         rows = source.ask(texts, f"LIMIT {_ROWS}")
     refuse_if(not rows, "{where} has a header but no rows", where=data)
     return [
-        _column(name, [value for value in values if value is not None])
+        _column(name, [value or "" for value in values])
         for name, values in zip(source.names, zip(*rows, strict=True), strict=True)
     ]
 
 
 def _column(name: str, values: Sequence[str]) -> Column:
-    different = list(dict.fromkeys(values))
+    different = [value for value in dict.fromkeys(values) if value.strip()]
     is_number = bool(different) and all(map(_is_number, different))
     is_share = is_number and all(0 <= _number(value) <= 1 for value in different)
     is_answer = len(different) == 2 and {value.strip().lower() for value in different} <= _YES_NO
     n = len(different)
     many = f"{n:,} values" if n < _ROWS // 2 else "many values"
     kind = "no values" if not different else "one value" if n == 1 else many
+    if different and not all(map(str.strip, values)):
+        kind += ", some blank"
     shown = tuple(v if len(v) <= _LONGEST else f"{v[: _LONGEST - 1]}…" for v in different[:_SHOWN])
     return Column(name, shown, f"numbers, {kind}" if is_number else kind, n, is_number, is_share, is_answer)
 

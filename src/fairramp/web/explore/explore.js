@@ -85,13 +85,16 @@ let drawn = null;
 let current = null;
 let latest = 0;
 let waiting = null;
-let isAsking = false;
+let asking = null;
 
 // At most one question at a time: while one is open, only the last move is remembered.
-async function move(first = false) {
+function move(first = false) {
   waiting = { first, number: (latest += 1) };
-  if (isAsking) return;
-  isAsking = true;
+  asking ??= askAll().finally(() => { asking = null; });
+  return asking;
+}
+
+async function askAll() {
   byId("report").setAttribute("aria-busy", "true");
   try {
     while (waiting) {
@@ -100,7 +103,6 @@ async function move(first = false) {
       await ask(asked);
     }
   } finally {
-    isAsking = false;
     byId("report").removeAttribute("aria-busy");
   }
 }
@@ -109,7 +111,7 @@ async function ask({ first, number: asked }) {
   const where = byId(byId("work").hidden ? "columns-problem" : "problem");
   const wanted = settings();
   try {
-    const found = await post("move", { columns, settings: wanted, decision: value("decision"), drawn, first });
+    const found = await post("move", { columns, settings: wanted, decision: value("decision"), drawn });
     if (asked !== latest) return;
     where.textContent = "";
     await show(found, wanted, first);
@@ -146,8 +148,8 @@ async function show(found, asked, first) {
     byId("cutoff-slider").hidden = !found.range;
     setDial("cutoff", found.cutoff);
     setDial("rate", 20);
-    fillWarnings(found.warnings);
   }
+  fillWarnings(found.warnings);
   setDial("limit", isRatio() ? asked.value : asked.value * 100);
   if (found.charts) {
     charts?.close();
@@ -286,6 +288,11 @@ byId("target").addEventListener("change", () => {
 byId("direction").addEventListener("change", () => { if (!byId("work").hidden) move(); });
 byId("decision").addEventListener("change", () => { if (!byId("work").hidden) move(); });
 byId("label").addEventListener("change", () => { byId("positive-field").hidden = value("label") === ""; });
+byId("columns").addEventListener("input", () => {
+  if (byId("work").hidden) return;
+  const isRead = JSON.stringify(chosenColumns()) === JSON.stringify(columns);
+  byId("columns-problem").textContent = isRead ? "" : "Everything below still shows the columns that were read before. Read again.";
+});
 byId("settings").addEventListener("submit", (event) => event.preventDefault());
 byId("positive-field").hidden = value("label") === "";
 
@@ -298,6 +305,10 @@ byId("save").addEventListener("submit", async (event) => {
   problem.textContent = "";
   saved.textContent = "Saving: the commands are running…";
   try {
+    await asking;
+    if (byId("problem").textContent || byId("columns-problem").textContent) {
+      throw new Error("Nothing was saved: what you chose above is not what the page shows. See the message there.");
+    }
     const found = await post("save", {
       columns, settings: current.settings, decision: value("decision"), owner: value("owner"),
     });
@@ -308,7 +319,7 @@ byId("save").addEventListener("submit", async (event) => {
     saved.replaceChildren(
       element("p", `Saved rule ${found.fingerprint.slice(0, 8)}:`), files,
       element("p", "These commands wrote them:"), commands,
-      element("p", "Next: ask the owner to approve the report. Then make decisions with fairramp apply; the commands are in commands.txt."),
+      element("p", "Next: make the report on rows that you did not explore, and ask the owner to approve it. Then make decisions with fairramp apply; the commands are in commands.txt."),
     );
   } catch (error) {
     saved.textContent = "";

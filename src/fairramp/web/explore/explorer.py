@@ -24,6 +24,8 @@ from fairramp.web.explore.asked import Choice, told
 Reader = Callable[[Choice], dict[str, Any]]
 #: Most choices of columns whose rows are kept.
 _KEPT = 2
+#: Most groups of a column in which most rows have a value of their own.
+_GROUPS = 50
 _CHANGED = "{data} has changed since it was read; reload the page to read it again"
 
 
@@ -67,14 +69,14 @@ class Explorer:
             "cutoff": content.settings["cutoff"],
             "range": [lowest, highest] if max(-lowest, highest) < float("inf") else None,
             "rows": content.rows,
+            "warnings": self._warnings(kept, settings),
         }
 
-    def warnings(self, choice: Choice, settings: Settings) -> list[str]:
+    def _warnings(self, kept: Kept, settings: Settings) -> list[str]:
         """What the rows say about the choice of columns, such as that the direction is probably the other one."""
-        rows = self._rows(choice, settings)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", FairrampWarning)
-            warn_direction(rows.rows[settings.higher_is_better].sample)
+            warn_direction(kept.rows[settings.higher_is_better].sample)
         return [told(one.message) for one in caught if isinstance(one.message, FairrampWarning)]
 
     def rule(self, choice: Choice, settings: Settings) -> Rule:
@@ -97,6 +99,7 @@ class Explorer:
                 found = self._read(choice)
                 refuse_if(self.stamp() != stamp, _CHANGED, data=self.data)
                 rows = LiveRows.of(found["scores"], found["groups"], found["labels"], meaning, choice.score)
+                _check_groups(rows, choice.group)
                 while len(self._kept) >= _KEPT:
                     del self._kept[next(iter(self._kept))]
                 kept = self._kept[choice] = Kept(stamp, {meaning.higher_is_better: rows})
@@ -111,3 +114,16 @@ class Explorer:
         except OSError as error:
             raise FairrampError("{data} cannot be read: {why}", data=self.data, why=error.strerror) from None
         return [(path, s.st_size, s.st_mtime_ns, s.st_ino) for path, s in found]
+
+
+def _check_groups(rows: LiveRows, column: str) -> None:
+    """Refuse a column that identifies people: it would take long and compare nothing."""
+    n, people = len(rows.sample.groups.labels), len(rows.sample)
+    refuse_if(
+        n > max(_GROUPS, people / 2),
+        "{group} {column!r} has {n:,} different values in {people:,} rows, which looks like an id; choose a "
+        "column in which many rows have the same value",
+        column=column,
+        n=n,
+        people=people,
+    )

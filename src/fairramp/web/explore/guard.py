@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -62,6 +62,9 @@ class Guard:
         if refused is not None:
             status, text = refused
             await PlainTextResponse(text + "\n", status)(scope, receive, sending)
+            return
+        if not rest:  # files of the page are found only beside an address that ends with a slash
+            await RedirectResponse(scope["path"] + "/")(scope, receive, sending)
             return
         path = "/" + "/".join(rest)
         await self._app({**scope, "path": path, "raw_path": path.encode()}, receive, sending)
