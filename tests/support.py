@@ -324,6 +324,7 @@ def class_refusals() -> dict[str, str]:
         ),
         "SQL": _error(lambda: rule.to_sql("duckdb")),
         "`fairramp.select`, `fairramp.summarize`": _error(lambda: fairramp.summarize(scores, data["group"])),
+        "`fairramp.evidence`": _error(lambda: fairramp.evidence(scores, data["group"], rule=rule)),
         "`fairramp explain`, `fairramp monitor`": command,
     }
     return {name: told or "" for name, told in found.items()}
@@ -342,15 +343,15 @@ def class_part() -> list[str]:
             "NumPy, lists, pandas, polars, Arrow, DuckDB",
             "polars LazyFrame, Dask, Spark, summaries, streams",
         ),
-        "Exports": ("ONNX, torch, JSON", "SQL"),
-        "Functions": ("`audit_classes`, `class_frontier`, the estimator", "`select`, `tune`, `hidden_split`"),
+        "Exports": ("ONNX, torch, MLflow, JSON", "SQL, dbt"),
+        "Functions": ("`audit_classes`, `class_frontier`, the estimator", "`evidence`, `select`, `tune`, `hidden_split`"),
         "Methods": (
             "`probabilities`, `decide`, `apply`, `check`, `certificate` on fresh rows, `report`, `plot`",
             "`explain`, `monitor`",
         ),
         "Commands": (
             "`fit`, `apply`, `audit`, `check`, `frontier`, `report`, `show`, `export`, `serve`",
-            "`explain`, `monitor`, `select`",
+            "`evidence`, `explain`, `explore`, `monitor`, `select`",
         ),
     }
     return [
@@ -429,7 +430,7 @@ def page() -> str:
         "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite, MySQL, MariaDB; dbt "
         "| – | – | yes; SQLite without draws |",
         "| ONNX, torch, JSON | – | – | yes |",
-        "| HTTP (`fairramp serve`) | – | – | yes |",
+        "| HTTP (`fairramp serve`), MLflow | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",
         "criterion, with strata, with ramps of width 0 and with constant ramps. A threshold by group",
