@@ -344,7 +344,10 @@ def class_part() -> list[str]:
             "polars LazyFrame, Dask, Spark, summaries, streams",
         ),
         "Exports": ("ONNX, torch, MLflow, JSON", "SQL, dbt"),
-        "Functions": ("`audit_classes`, `class_frontier`, the estimator", "`evidence`, `select`, `tune`, `hidden_split`"),
+        "Functions": (
+            "`audit_classes`, `class_frontier`, the estimator",
+            "`evidence`, `select`, `tune`, `hidden_split`",
+        ),
         "Methods": (
             "`probabilities`, `decide`, `apply`, `check`, `certificate` on fresh rows, `report`, `plot`",
             "`explain`, `monitor`",
