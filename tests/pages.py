@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).parents[1]
 #: Pages whose code has its own tests, next to the databases and runtimes it needs.
@@ -97,8 +98,9 @@ def _typed(text: str) -> tuple[str, str]:
 
 def run(block: Block, names: dict[str, object], folder: Path) -> str:
     """Run a block in a folder and return its output."""
+    # As in an activated environment.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     if block.language == "console":
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             ["bash", "-c", block.code],
             cwd=folder,
@@ -112,7 +114,7 @@ def run(block: Block, names: dict[str, object], folder: Path) -> str:
             raise RuntimeError(f"line {block.line}: exit code {done.returncode}\n{done.stdout}")
         return done.stdout.rstrip("\n")
     printed = io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+    with mock.patch.dict(os.environ, PATH=path), contextlib.chdir(folder), contextlib.redirect_stdout(printed):
         exec(compile(block.code, f"line {block.line}", "exec"), names)
     return printed.getvalue()
 
