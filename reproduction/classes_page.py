@@ -172,17 +172,19 @@ def _against(results: Results) -> str:
         )
         text = f"{title.capitalize()} is at most {OBJECTIVE_LOSS} points less accurate in {counts}."
         if below := [c for c in each if not c.close]:
-            text += " It is less accurate than " + listed(
+            text += f" It is more than {OBJECTIVE_LOSS} points less accurate than " + listed(
                 f"*{PEERS[c.peer]}* on {NAMES[c.data]} by {c.attribute} ({_difference(c.accuracy)} points)"
                 for c in below
             )
             text += "."
         texts.append(text)
     return (
-        "Each method of another library is compared with our rules at equal gap: fitted on the same rows, with a "
-        f"`max_gap` at which the gap on test rows is no larger. {' '.join(texts)} The rule uses no labels and "
-        "relies on the classifier's probabilities. Fairlearn chooses its thresholds by accuracy on the labels of "
-        "the fit rows, which can make up for probabilities that are wrong; the recalibrated rule uses the same "
+        "We compare each method of another library with two rules of ours at equal gap: they are fitted on the "
+        "same rows as the method, with a `max_gap` at which their gap on test rows is no larger than that of "
+        "the method. *The rule* uses the classifier's probabilities; for *the recalibrated rule*, these are "
+        f"corrected first, as described below the tables. {' '.join(texts)} The rule uses no labels and relies "
+        "on the classifier's probabilities. Fairlearn chooses its thresholds by accuracy on the labels of the "
+        "fit rows, which can make up for probabilities that are wrong; the recalibrated rule uses the same "
         f"labels. {_missed(results)}"
     )
 
@@ -203,9 +205,8 @@ def _missed(results: Results) -> str:
         return ""
     return (
         f"In {worded(len(missed))} of the rule's comparisons, the other method's gap could not be reached in "
-        "every seed, so the gaps are not equal. `max_gap=0` is used in these seeds: "
-        + listed(f"{c.place} ({c.missed} of {c.gap.seeds})" for c in missed)
-        + "."
+        "some or all seeds, so the gaps are not equal. `max_gap=0` is then used; the number of such seeds is in "
+        "parentheses: " + "; ".join(f"{c.place} ({c.missed} of {c.gap.seeds})" for c in missed) + "."
     )
 
 
@@ -261,28 +262,31 @@ def _how(results: Results) -> str:
     return (
         "Gaps are in points; accuracy and rows decided at random are in percent of the test rows. Accuracy "
         "differences are ours minus the other method's, at equal gap and paired by seed. Times are medians of "
-        "the time to fit, without the recalibration, measured as described below. The splits are those described "
-        f"above, with {seeds} seed{'s' if seeds > 1 else ''}, and no rows of DCCC are dropped. The classifier is "
-        "a multinomial logistic regression with default regularization on all other attributes; age on DCCC is "
-        "under 30, 30 to 39, 40 to 49, and 50 or older. To find the `max_gap` of a comparison, we start at the "
-        f"other method's gap on test rows and halve the interval {classes.STEPS} times; this uses the gap on "
-        "test rows, but no labels of them.\n\n"
-        "The recalibrated rule first corrects the probabilities by a multinomial logistic regression of the fit "
-        "rows' labels on their logarithms. We added it after the rule was less accurate than Fairlearn on DCCC. "
-        "Before, we had seen test results of seeds 0 and 1 for this correction, for the same with the group as a "
-        "feature, and for isotonic regression, each with this classifier and with a boosted one. We took the "
-        "simplest, not the most accurate, but these two seeds are not fresh.\n\n"
-        "Fairlearn has no rule for more than two classes, so we fit one for each class against the rest: "
-        "`ThresholdOptimizer` with demographic parity, accuracy and probabilities. We combine them in two ways: "
-        "draw for each class and take the most probable of those selected, or divide the selection probabilities "
-        "by their sum. Rows that no rule selects keep their most probable class. Equal rates of each rule do not "
-        "make the combined rates equal.\n\n"
-        "From holisticai, `MLDebiaser` runs with its default settings. Lower values of `gamma` and `eta` "
-        "and more iterations, tried on seed 0 of Adult, gave less accurate labels. It cannot be applied to new "
-        "rows: it solves its problem for the test rows themselves, so it is compared with rules that are also "
-        "fitted on the test rows, without labels. It returns probabilities, and as labels the most probable "
-        "class of each row. `LPDebiaserMulticlass` equalizes error rates, which is another criterion; it is "
-        "listed because it is holisticai's other post-processing method for more than two classes. Its random "
-        "draws are replaced by their probabilities. Both classes take two groups; for more, we call the "
-        f"algorithms inside them.{_failed(results)}"
+        "the time to fit, without the recalibration, measured as described under [Time to fit](#time-to-fit). "
+        f"The splits are those described above, with {seeds} seed{'s' if seeds > 1 else ''}, and no rows of "
+        "DCCC are dropped. The classifier is a multinomial logistic regression with default regularization. "
+        "Its features are all attributes except the one that defines the classes. The age groups on DCCC are "
+        "under 30, 30 to 39, 40 to 49, and 50 or older. To find the `max_gap` of a comparison, we search "
+        f"between 0 and the other method's gap on test rows and halve this interval {classes.STEPS} times. The "
+        "search uses the gap on test rows, but not their labels.\n\n"
+        "The recalibrated rule first corrects the probabilities by a multinomial logistic regression of the "
+        "fit rows' labels on the logarithms of the probabilities. We added it after the rule was less accurate "
+        "than Fairlearn on DCCC. Before we chose this correction, we had seen its test results for seeds 0 and "
+        "1, those of the same correction with the group as a feature, and those of isotonic regression, each "
+        "with this classifier and with a boosted one. We chose the simplest correction, not the most accurate, "
+        "but the results of these two seeds are not independent of our choice.\n\n"
+        "Fairlearn has no rule for more than two classes, so we fit one rule for each class against all "
+        "others: `ThresholdOptimizer` with demographic parity, accuracy and probabilities. We combine the "
+        "rules in two ways. *Most probable* draws a decision for each class and takes the most probable of the "
+        "selected classes. *Shares* divides the selection probabilities by their sum. Rows that no rule "
+        "selects keep their most probable class. Even if each rule has equal rates, the combined rates need "
+        "not be equal.\n\n"
+        "From holisticai, `MLDebiaser` runs with its default settings. Lower values of `gamma` and `eta` and "
+        "more iterations, tried on seed 0 of Adult, gave less accurate labels. `MLDebiaser` cannot be applied "
+        "to new rows: it solves its problem for the test rows themselves, so it is compared with rules that "
+        "are also fitted on the test rows, without labels. It returns probabilities; its labels are the most "
+        "probable class of each row. `LPDebiaserMulticlass` equalizes error rates, which is another criterion; "
+        "it is listed because it is holisticai's other post-processing method for more than two classes. Its "
+        "random draws are replaced by their probabilities. Both Python classes accept only two groups; for "
+        f"more groups, we call the algorithms inside them.{_failed(results)}"
     )

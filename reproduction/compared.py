@@ -18,7 +18,7 @@ _WIDTHS = (
     "**The gap depends on the ramp width.** All methods have a gap of 0 on the fit rows, so gaps on test rows "
     "are due to chance. They become smaller if more rows are decided at random, at the expense of the objective. "
     "The other libraries mix two thresholds per group and decide the rows between them at random; RTO decides "
-    "the rows in its ramp at random. The table gives means over the pairs and all seeds for three ramp widths; "
+    "the rows on its ramp at random. The table gives means over the pairs and all seeds for three ramp widths; "
     "0.01 is the default."
 )
 
@@ -35,23 +35,24 @@ def other_objectives(results: Results) -> str:
     main, loss = [*five, *balanced], claims.OBJECTIVE_LOSS
     parts = [
         "## Other objectives: unequal costs and balanced accuracy",
-        f"With objectives other than accuracy, label-aware RTO is at most {loss} worse than another library in "
+        "The main comparisons use two objectives other than accuracy: costs of 5 per false positive and 1 per "
+        "false negative (5:1), compared with error-parity, and balanced accuracy, the mean of the true "
+        f"positive rate and the true negative rate, compared with Fairlearn. Label-aware RTO is at most {loss} "
+        "worse than the other library, in points or in cost per 100 rows, in "
         f"{sum(cell.close for cell in main)} of {len(main)} comparisons, and its mean gap is no larger in "
-        f"{sum(cell.no_larger for cell in main)}. For costs of 5 per false positive and 1 per false negative, "
-        f"its mean cost minus that of error-parity is {signed(min(costs), 2)} to {signed(max(costs), 2)} per 100 "
-        "rows. For balanced accuracy, the mean of the true positive rate and the true negative rate, its score "
-        f"minus that of Fairlearn is {signed(min(gains), 2)} to {signed(max(gains), 2)} points. Our criterion "
-        f"has two parts: the mean is at most {loss} worse, in points or in cost per 100 rows, and the "
-        f"mean gap is no larger. {_verdicts('It', main)} "
-        f"{_verdicts('With the reverse costs, it', reverse)}{_hint(results)}",
+        f"{sum(cell.no_larger for cell in main)}. Its mean cost minus that of error-parity is "
+        f"{signed(min(costs), 2)} to {signed(max(costs), 2)} per 100 rows, and its balanced accuracy minus that "
+        f"of Fairlearn is {signed(min(gains), 2)} to {signed(max(gains), 2)} points. Our criterion has two "
+        f"parts: RTO's mean is at most {loss} worse, and its mean gap is no larger. "
+        f"{_verdicts('It', main)}{_hint(results)} {_verdicts('With the reverse costs (1:5), it', reverse)}",
         "Both methods get the same scores, groups and fit rows, and allow no gap on the fit rows. RTO is fitted "
         'with `target_rate="accuracy", costs=(5, 1)` or `target_rate="balanced_accuracy"`. Error-parity\'s '
         "`RelaxedThresholdOptimizer` has the same costs and tolerance 0. Fairlearn's `ThresholdOptimizer` gets "
         f'probabilities, `objective="balanced_accuracy_score"` and `grid_size={GRID_SIZE}`. Values '
-        f"are means over {seeds} seeds, and differences (RTO − other library) are paired by seed. Gaps are "
-        f"compared to a hundredth of a point; unrounded, {sum(cell.gap_change.value <= 0 for cell in main)} of "
-        f"{len(main)} are no larger. *Gap undecided* means that RTO's mean gap is larger, but by at most "
-        "two standard errors.",
+        f"are means over {seeds} seeds, and differences (RTO − other library) are paired by seed. Differences "
+        "between gaps are rounded to a hundredth of a point; without rounding, RTO's mean gap is no larger in "
+        f"{sum(cell.gap_change.value <= 0 for cell in main)} of {len(main)} comparisons. *Gap undecided* means "
+        "that RTO's mean gap is larger, but by at most two standard errors.",
     ]
     for comparison, found in each.items():
         parts += [comparison.heading, _table(comparison, found)]
@@ -76,24 +77,23 @@ def error_rates(results: Results) -> str:
     failing = [cell for cell in cells if cell.verdict == claims.VERDICTS[-1]]
     parts = [
         "## Equal error rates",
-        "With equal true positive rates (equal opportunity), equal false positive rates (predictive equality) or "
-        f"both (equalized odds), the mean accuracy of RTO is at most {loss} points below that of another library "
-        f"in {sum(cell.close for cell in cells)} of {len(cells)} comparisons, and its mean gap on test rows is "
-        f"no larger in {sum(cell.no_larger for cell in cells)}. The differences in mean accuracy are "
-        f"{signed(min(gains), 2)} to {signed(max(gains), 2)} points. Our criterion has two parts: the mean "
-        f"accuracy is at most {loss} points lower, and the mean gap of the equalized rate, or the larger gap of "
-        "the two, is no larger. "
-        f"{by_rate} {_first_seeds(results)}",
+        "With equal true positive rates (equal opportunity), equal false positive rates (predictive equality) "
+        f"or both (equalized odds), the mean accuracy of RTO is at most {loss} points below that of the other "
+        f"library in {sum(cell.close for cell in cells)} of {len(cells)} comparisons, and its mean gap on test "
+        f"rows is no larger in {sum(cell.no_larger for cell in cells)}. The differences in mean accuracy are "
+        f"{signed(min(gains), 2)} to {signed(max(gains), 2)} points. Our criterion has two parts: RTO's mean "
+        f"accuracy is at most {loss} points lower, and its mean gap between the equalized rates is no larger. "
+        f"For equalized odds, which has two gaps, the larger one counts. {by_rate} {_first_seeds(results)}",
         "All methods get the same scores, groups, labels and fit rows, maximize accuracy and allow no gap on the "
         f"fit rows; {_left(left)}. RTO is fitted with "
         '`criterion="equal_opportunity"`, `"predictive_equality"` or `"equalized_odds"` and default settings. '
         "The other libraries call these constraints `true_positive_rate_parity`, `false_positive_rate_parity` "
-        "and `equalized_odds`. "
-        f"Fairlearn's `ThresholdOptimizer` gets probabilities and `grid_size={GRID_SIZE}`; error-parity's "
-        f"`RelaxedThresholdOptimizer` has tolerance 0. Values are means over {seeds} seeds, and differences (RTO "
-        "− other library) are paired by seed. The number after ± is one standard error. Gaps are compared to a "
-        f"hundredth of a point; unrounded, {sum(cell.gap_change.value <= 0 for cell in cells)} of {len(cells)} "
-        "are no larger. *Gap undecided* means that RTO's mean gap is larger, but by at most two standard errors.",
+        "and `equalized_odds`. Fairlearn's `ThresholdOptimizer` gets probabilities and "
+        f"`grid_size={GRID_SIZE}`; error-parity's `RelaxedThresholdOptimizer` has tolerance 0. Values are means "
+        f"over {seeds} seeds, and differences (RTO − other library) are paired by seed. The number after ± is "
+        "one standard error. Differences between gaps are rounded to a hundredth of a point; without rounding, "
+        f"RTO's mean gap is no larger in {sum(cell.gap_change.value <= 0 for cell in cells)} of {len(cells)} "
+        "comparisons. *Gap undecided* means that RTO's mean gap is larger, but by at most two standard errors.",
     ]
     for comparison, found in each.items():
         parts += [comparison.heading, _table(comparison, found)]
@@ -103,9 +103,9 @@ def error_rates(results: Results) -> str:
     ]
     why = (
         "**Other ramp widths.** Gaps on test rows come from the difference between fit rows and test rows. The "
-        "other libraries decide all rows between two thresholds per group at random; RTO decides only those in "
-        "its ramp, whose default width is 0.01. With equalized odds, the width is the least one: the groups "
-        "that are ranked better get wider ramps."
+        "other libraries decide all rows between two thresholds per group at random; RTO decides at random only "
+        "those on its ramp, whose default width is 0.01. With equalized odds, this is the smallest width: groups "
+        "whose scores rank people better get wider ramps."
     )
     if failing:
         why += f" {_wider(results, failing)}"
@@ -121,7 +121,10 @@ def _first_seeds(results: Results) -> str:
     seeds = claims.OBJECTIVE_SEEDS
     compared = [comparison for comparison in rates.COMPARISONS if comparison.event.parts]
     cells = [cell for comparison in compared for cell in claims.cells(results, comparison, seeds)]
-    return _verdicts(f"For equalized odds, it was set for {seeds} seeds; with the first {seeds} alone, it", cells)
+    return _verdicts(
+        f"For equalized odds, the criterion was set for {seeds} seeds; with the first {seeds} seeds alone, it",
+        cells,
+    )
 
 
 def _both_gaps(results: Results) -> str:
@@ -145,8 +148,8 @@ def _both_gaps(results: Results) -> str:
 def _left(gap: float) -> str:
     """Say how large RTO's gap on the fit rows is."""
     if gap < 1e-9:
-        return "RTO's gap there is 0 up to rounding in every run"
-    return f"RTO's gap there is at most {100 * gap:.2g} points in every run"
+        return "RTO's gap on these rows is 0 in every run, apart from rounding errors"
+    return f"RTO's gap on these rows is at most {100 * gap:.2g} points in every run"
 
 
 def _wider(results: Results, failing: Sequence[claims.Cell]) -> str:
@@ -167,9 +170,10 @@ def _wider(results: Results, failing: Sequence[claims.Cell]) -> str:
         )
     gains, gaps = np.array(changes).T
     return (
-        "Where the criterion fails, a ramp width of 0.05 instead of 0.01 gives differences in gap "
-        f"of {_range(gaps)} points instead of {_range([cell.gap_change.value for cell in failing])} points, and "
-        f"in accuracy of {_range(gains)} points."
+        "Where the criterion fails, the difference in gap is "
+        f"{_range([cell.gap_change.value for cell in failing])} points with a ramp width of 0.01, and "
+        f"{_range(gaps)} points with a width of 0.05. With the wider ramp, the difference in accuracy is "
+        f"{_range(gains)} points."
     )
 
 
@@ -186,7 +190,9 @@ def _hint(results: Results) -> str:
         return ""
     checked = (objectives.COMPARISONS[0], objectives.BALANCED)
     found = [cell.verdict for comparison in checked for cell in claims.cells(results, comparison, seeds)]
-    return f" With {seeds} seeds, it fails in {found.count(claims.VERDICTS[-1])} of the {len(found)} comparisons."
+    return (
+        f" With {seeds} seeds, it fails in {found.count(claims.VERDICTS[-1])} of these {len(found)} comparisons."
+    )
 
 
 def _more_seeds(results: Results) -> str:

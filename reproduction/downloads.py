@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fairramp.errors import FairrampError
 
-__all__ = ["Source", "cached", "download_wheel"]
+__all__ = ["Source", "cache_folder", "cached", "download_wheel"]
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,17 @@ class Source:
         return self.path.rpartition("/")[2]
 
 
-def cached(source: Source, cache: str | Path | None = None) -> Path:
-    """Return the path of the checked file in the cache; download it if it is missing.
-
-    The default cache is ``$XDG_CACHE_HOME/fairramp`` or ``~/.cache/fairramp``.
-    """
+def cache_folder(cache: str | Path | None = None) -> Path:
+    """Return the folder of downloads: by default ``$XDG_CACHE_HOME/fairramp`` or ``~/.cache/fairramp``."""
     if cache is None:
         base = os.environ.get("XDG_CACHE_HOME")
         cache = (Path(base) if base else Path.home() / ".cache") / "fairramp"
-    folder = Path(cache).expanduser()
+    return Path(cache).expanduser()
+
+
+def cached(source: Source, cache: str | Path | None = None) -> Path:
+    """Return the path of the checked file in the cache; download it if it is missing."""
+    folder = cache_folder(cache)
     path = folder / source.name
     if path.exists():
         found = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -62,9 +62,14 @@ class Objective(Comparison):
         if self.costs is None:
             return f"**{self.title}**, in percent (higher is better), and gap, in points:"
         return (
-            f"**{self.title}**, false positive to false negative: mean cost per 100 rows (lower is better), "
+            f"**{self.title}** (false positive to false negative): mean cost per 100 rows (lower is better), "
             "and gap, in points:"
         )
+
+    @property
+    def criterion(self) -> tuple[str, str]:
+        """What a criterion calls the objective and the gap."""
+        return f"mean {self.columns[0]}", "mean gap"
 
     @property
     def columns(self) -> tuple[str, str]:

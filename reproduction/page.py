@@ -134,13 +134,14 @@ def head(results: Results) -> str:
 Of the {worded(len(found))} claims and printed results of the paper that we tested,
 {worded(sum(claim.holds for claim in found))} hold. There are eight pairs of dataset and classifier: the
 UCI datasets Adult and Default of Credit Card Clients (DCCC), each with four classifiers. The original
-classifiers' gaps between the selection rates of women and men are
-{100 * min(own):.1f} to {100 * max(own):.1f} points. The paper's method, the Randomized Threshold Optimizer
+classifiers have gaps of {100 * min(own):.1f} to {100 * max(own):.1f} points between the selection rates of women
+and men. The paper's method, the Randomized Threshold Optimizer
 (RTO), lowers them to between {100 * min(rto):.1f} and {100 * max(rto):.1f} points. Its accuracy is
 {100 * min(labels):.1f} to {100 * max(labels):.1f} points higher than that of the method of Hardt et al. (2016)
 on hard labels, that is, on the classifier's decisions. The paper makes the same comparison. If the method of
 Hardt et al. is given probabilities instead, the two accuracies differ by at most
-{claims.points(max(abs(value) for value in scores))}.
+{claims.points(max(abs(value) for value in scores))}. [How it was measured](#how-it-was-measured) explains the
+methods, the classifiers and the data.
 
 {table(["", "claim", "measured"], rows)}
 
@@ -352,8 +353,8 @@ used one thread, with two runs in parallel on a two-core machine, so compare the
 
 {table(["method", "fitted on", "Adult", "DCCC"], rows)}
 
-The next table gives the time to train each classifier once and the time that the reduction takes with this
-classifier, as means over seeds.
+The next table gives the time to train each classifier once, and the time that the reduction takes with it, as
+means over seeds.
 
 {table(["classifier", "Adult, once", "Adult, reduction", "DCCC, once", "DCCC, reduction"], kind_rows, left=1)}
 """
@@ -402,20 +403,21 @@ def protocol(results: Results, store: Store) -> str:
 - **Data.** Adult has 48,842 rows and 14 attributes. Categorical columns are one-hot encoded, and a missing
   value is a category of its own. DCCC has 30,000 rows and 23 attributes;
   its categorical columns are used as UCI's numeric codes. Numeric columns, including these codes, are
-  standardized. Sex is a feature, and it defines the groups. Downloaded files are verified by their SHA-256
-  hashes.
-- **Splits.** Half of the rows train the classifier. The other half is split into three equal parts: fit rows,
-  validation rows and test rows. In DCCC, only the half that trains the classifier is biased, as in the paper:
-  with sex s (women are 1, men are 0) and label y (0 or 1), rows with s = y are kept, and each of the others is
-  dropped with probability ½.
+  standardized. Sex is a feature, and it defines the groups. Downloaded files are checked against
+  SHA-256 hashes.
+- **Splits.** Half of the rows are used to train the classifier. The other half is split into three equal parts:
+  fit rows, validation rows and test rows. In DCCC, only the half that trains the classifier is biased, as in
+  the paper: with sex s (women are 1, men are 0) and label y (0 or 1), rows with s = y are kept, and each of the
+  others is dropped with probability ½.
 - **Classifiers.** RF is a random forest ({settings.trees} trees, depth {settings.depth}). k-NN is a
   nearest-neighbor classifier with {settings.neighbors} neighbors. MLP is a neural network with one hidden layer
   of {settings.hidden} units; its training stops early, based on a tenth of its training rows. LR is logistic
   regression, whose inverse regularization strength C is a power of ten from 1e{low} to 1e{high}, chosen by
   {settings.folds}-fold cross-validation. The original classifiers select rows with a score above ½.
-- **RTO, as published.** The ramp starts at the threshold. The ramp width γ (0.01, 0.02, 0.05, 0.1 or 0.2, on the
-  signed scale from −1 to +1) and the target rate ρ (E[y], E[y] ± 0.05 or E[y] ± 0.1, where E[y] is the share of
-  positive labels) are chosen by accuracy on validation rows. The thresholds are computed exactly, not by SGD.
+- **RTO, as published.** The *ramp*, the zone in which people are decided at random, starts at the threshold.
+  The ramp width γ (0.01, 0.02, 0.05, 0.1 or 0.2, on the signed scale from −1 to +1) and the target rate ρ
+  (E[y], E[y] ± 0.05 or E[y] ± 0.1, where E[y] is the share of positive labels) are chosen by accuracy on
+  validation rows. The thresholds are computed exactly, not by SGD.
 - **Variants of RTO.** *RTO by SGD* uses the paper's stochastic gradient descent with the same γ and ρ: 25 epochs
   with one row per step, and a learning rate of 0.1 √(K/T) for K groups and T steps. Its result is the last
   iterate. *Optimal rate* and *label-aware* are fairramp's own targets (`optimal` and `accuracy`), with a ramp
@@ -427,8 +429,9 @@ def protocol(results: Results, store: Store) -> str:
   selection rate, but only within an interval of width θ around the cutoff; θ is whichever of 0.00,
   0.01, …, 1.00 gives the smallest gap on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient`
   with at most 50 iterations, on the classifier's training rows; k-NN, which does not support sample weights,
-  uses weighted resampling, and logistic regression keeps its C. The library *error-parity* runs with tolerance 0.
-  The library *holisticai* contains a copy of the paper's published code, which runs with the same γ and ρ as RTO.
+  uses weighted resampling, and logistic regression keeps its C. The library *error-parity* runs with tolerance 0,
+  that is, no allowed gap. The library *holisticai* contains a copy of the paper's published code, which runs with
+  the same γ and ρ as *RTO, as published*.
 - **Versions.** Python {platform.python_version()}, {packages}.
 """
 

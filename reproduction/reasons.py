@@ -55,8 +55,8 @@ def _hard_labels(results: Results) -> str:
     )
     return (
         "**The paper's column “Hardt, 2016” matches that method on hard labels.** "
-        f"{lines} As far as we know, Fairlearn's `ThresholdOptimizer` called `predict`, "
-        "which returns hard labels, when the paper was written, and only hard labels come close to "
+        f"{lines} As far as we know, when the paper was written, Fairlearn's "
+        "`ThresholdOptimizer` called `predict`, which returns hard labels, and only hard labels come close to "
         "the printed values. With probabilities, the method is as accurate as RTO. RTO's advantage in the "
         "paper's Table 2 is therefore one of probabilities over hard labels, not of one method over the "
         "other. RTO has two other advantages: it can be fitted without labels and, if the "
@@ -158,9 +158,9 @@ def _choices() -> str:
         "neural network with 128 hidden nodes” as one hidden layer of 128 units with early stopping; two "
         "hidden layers, or longer training, gave an original gap on DCCC that was closer to the printed gap. "
         "We increased the number of seeds from 10 to 20 when the difference in accuracy between RTO and one "
-        "other method was smaller than its standard error. For other objectives, we decided to compare gaps to a "
-        "hundredth of a point, and to call increases within two standard errors undecided, after seeing three "
-        "seeds. We ran ten more seeds after seeing the first ten."
+        "other method was smaller than its standard error. For the other objectives, we decided after seeing "
+        "three seeds to round differences between gaps to a hundredth of a point, and to call increases within "
+        "two standard errors undecided. We ran ten more seeds after seeing the first ten."
     )
 
 

@@ -19,12 +19,14 @@ _TITLES = {
     "aware": ("rule by known groups", "known"),
     "logistic": ("rule by probabilities, logistic", "estimated"),
     "boosting": ("rule by probabilities, boosting", "estimated"),
-    "bad": ("rule by probabilities, bad", "estimated"),
+    "bad": ("rule by probabilities, uninformative", "estimated"),
     "estimator": ("estimator with a group model, logistic", "estimated"),
     "reduction": ("Fairlearn's reduction", "not used"),
     "linearpost_logistic": ("LinearPost, logistic", "estimated"),
     "linearpost_boosting": ("LinearPost, boosting", "estimated"),
 }
+#: Names of the group models that differ from those in the results.
+_MODELS = {"bad": "uninformative"}
 _PEOPLE = {"sex": "women and men", "race": "the five races"}
 
 #: Reads the result of one limit from what is stored about a seed.
@@ -129,21 +131,21 @@ def section(results: Results) -> str:
 
     parts = [
         "## Without the group",
-        "If the classifier and the rule may not use sex, a model can estimate it from the other features, and "
-        "the rule uses its probabilities. On Adult without sex and race among the features, this lowers the "
-        f"gap between women and men from {told('original', 'sex', 'gap')} to {told('logistic', 'sex', 'gap')} "
-        f"points, measured by their true sex, at an accuracy of {told('logistic', 'sex', 'accuracy')}%. The "
-        f"rule that knows the sex has {told('aware', 'sex', 'gap')} points and "
-        f"{told('aware', 'sex', 'accuracy')}%. By race, the gap between the five races is "
-        f"{told('original', 'race', 'gap')} points before, {told('logistic', 'race', 'gap')} with the "
-        f"logistic and {told('boosting', 'race', 'gap')} with the boosted group model, and "
-        f"{told('aware', 'race', 'gap')} if the race is known. The accuracy is "
-        f"{told('logistic', 'race', 'accuracy')}% and {told('boosting', 'race', 'accuracy')}%, and "
-        f"{told('aware', 'race', 'accuracy')}% if the race is known. A group model that knows nothing changes "
-        f"nothing: its probabilities make expected rates equal ({told('bad', 'sex', 'expected_gap')} points on "
-        f"test rows), but the gap by true sex stays at {told('bad', 'sex', 'gap')} points. Only true groups "
-        "show this. Two of the races have about 1% of the rows each, fewer than 100 test rows, so gaps by race "
-        "are uncertain.",
+        "If the classifier and the rule may not use sex, a *group model* can estimate it from the other "
+        "features, and the rule uses the estimated probabilities. On Adult without sex and race among the "
+        "features, a logistic group model lowers the gap between women and men, measured by their true sex, from "
+        f"{told('original', 'sex', 'gap')} to {told('logistic', 'sex', 'gap')} points, at an accuracy of "
+        f"{told('logistic', 'sex', 'accuracy')}%. A rule that knows each person's sex has a gap of "
+        f"{told('aware', 'sex', 'gap')} points and an accuracy of {told('aware', 'sex', 'accuracy')}%.",
+        f"The gap between the five races is {told('original', 'race', 'gap')} points for the classifier alone. "
+        f"It is {told('logistic', 'race', 'gap')} points with the logistic group model, at an accuracy of "
+        f"{told('logistic', 'race', 'accuracy')}%; {told('boosting', 'race', 'gap')} points with a "
+        f"gradient-boosted one, at {told('boosting', 'race', 'accuracy')}%; and {told('aware', 'race', 'gap')} "
+        f"points if the race is known, at {told('aware', 'race', 'accuracy')}%. Two of the races have "
+        "about 1% of the rows each, that is, fewer than 100 test rows, so gaps by race are uncertain.",
+        "A group model that knows nothing does not help. Measured by its own probabilities, the gap between "
+        f"women and men is {told('bad', 'sex', 'expected_gap')} points on test rows, but measured by true sex, "
+        f"it stays at {told('bad', 'sex', 'gap')} points. Only the true groups show this.",
         _compared(results),
     ]
     for attribute in without.ATTRIBUTES:
@@ -163,12 +165,13 @@ def _compared(results: Results) -> str:
     close = sum(mean.value >= -OBJECTIVE_LOSS for mean in accuracy.values())
     losses, gaps = ([mean.value for mean in found.values()] for found in (accuracy, gap))
     return (
-        "LinearPost (Xian and Zhao, 2024) solves the same problem without a ramp, as a linear program. With the "
-        f"same scores, group probabilities and allowed gap, our mean accuracy is at most {OBJECTIVE_LOSS} points "
-        f"lower in {close} of {len(accuracy)} comparisons. The differences (ours − LinearPost) are "
-        f"{signed(min(losses), 2)} to {signed(max(losses), 2)} points in accuracy and {signed(min(gaps), 2)} to "
-        f"{signed(max(gaps), 2)} points in the gap. Fairlearn's reduction limits how far each group is from "
-        "all people, to 1 and 2 points, so it allows larger gaps between groups."
+        "LinearPost (Xian and Zhao, 2024) solves the same problem without a ramp, as a linear program. With "
+        f"the same scores, group probabilities and allowed gap, our mean accuracy is at most {OBJECTIVE_LOSS} "
+        f"points below that of LinearPost in {close} of {len(accuracy)} comparisons. The differences (ours − "
+        f"LinearPost) are {signed(min(losses), 2)} to {signed(max(losses), 2)} points in accuracy and "
+        f"{signed(min(gaps), 2)} to {signed(max(gaps), 2)} points in the gap. Fairlearn's reduction limits the "
+        "difference between each group's rate and the overall rate, to 1 or 2 points, so it allows larger gaps "
+        "between two groups."
     )
 
 
@@ -196,23 +199,25 @@ def _models(results: Results) -> str:
             cells = [f"{np.mean([run[m]['auc'][label] for run in runs]):.2f}" for m in without.MODELS]
             rows.append([attribute, label, *cells])
     return (
-        "How well the group models tell each group from the others on test rows, as the area under the ROC curve "
-        "(½ is chance). Sex is easily guessed: the attribute *relationship* has the values Husband and Wife.\n\n"
-        + table(["attribute", "group", *without.MODELS], rows)
+        "The next table shows how well the group models distinguish each group from the others on test rows, "
+        "as the area under the receiver operating characteristic curve (½ means no better than chance). Sex is "
+        "easily guessed, because the attribute *relationship* has the values Husband and Wife.\n\n"
+        + table(["attribute", "group", *(_MODELS.get(name, name) for name in without.MODELS)], rows)
     )
 
 
 def _how(seeds: int) -> str:
     bounds = " and ".join(f"{bound:g}" for bound in without.BOUNDS.values())
     return (
-        f"The splits are those described above, with {seeds} seed{'s' if seeds > 1 else ''}. The classifier "
-        "and the logistic group model are logistic regressions with default settings; the boosted one is "
-        "scikit-learn's `HistGradientBoostingClassifier`. They are trained on the classifier's half, and "
-        "rules are fitted on the fit rows. The bad group model returns the share of each group times a random "
-        f"number between {1 - without.NOISE:g} and {1 + without.NOISE:g}, scaled to a sum of 1. The estimator "
-        "is `RandomizedThresholdOptimizer(…, group_estimator=…)`, which cross-fits both models on the "
-        "training and fit rows. The reduction is `ExponentiatedGradient` with at most 50 iterations and "
-        f"`DemographicParity(difference_bound=…)` of {bounds}, trained without sex and race as features. "
-        "LinearPost is the authors' code (`rxian/fair-classification` on GitHub) with cvxpy's default solver; "
-        "pass a folder with it as `make reproduce LINEARPOST=folder`."
+        f"The splits are those described above, with {seeds} seed{'s' if seeds > 1 else ''}. The classifier and "
+        "the logistic group model are logistic regressions with default settings; the gradient-boosted "
+        "group model is scikit-learn's `HistGradientBoostingClassifier`. All three are trained on the "
+        "classifier's half of the rows, and rules are fitted on the fit rows. The uninformative group model "
+        "returns the share of each group times a random number between "
+        f"{1 - without.NOISE:g} and {1 + without.NOISE:g}, scaled to a sum of 1. The estimator is "
+        "`RandomizedThresholdOptimizer(…, group_estimator=…)`, which cross-fits "
+        "both models on the training and fit rows. The reduction is `ExponentiatedGradient` with at most 50 "
+        f"iterations and `DemographicParity(difference_bound=…)` of {bounds}, trained without sex and race as "
+        "features. LinearPost is the authors' code (`rxian/fair-classification` on GitHub) with cvxpy's "
+        "default solver; to run it, pass a folder that contains it: `make reproduce LINEARPOST=folder`."
     )

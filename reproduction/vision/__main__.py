@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +26,9 @@ RESULTS = ROOT / "reproduction/vision/results.jsonl"
 CACHE = ROOT / ".cache/vision/features"
 DOCS = ROOT / "docs"
 
-#: The quick run: few images, one network with and one without pretraining, the small network once.
+#: The quick run: few images, one network with and without pretraining, one from npm, the small network once.
 QUICK_IMAGES = 600
-QUICK_BACKBONES = ("EfficientNet-Lite0", "EfficientNet-Lite0/random")
+QUICK_BACKBONES = ("EfficientNet-Lite0", "EfficientNet-Lite0/random", "MobileNet-0.25")
 QUICK_SEEDS = 10
 
 #: Options of glibc's mallopt.
@@ -122,6 +123,13 @@ def run(options: argparse.Namespace) -> int:
     runs = planned(names, options.seeds)
     if options.protocol:
         runs = [one for one in runs if one.protocol == options.protocol]
+    for library in ("error_parity", "holisticai"):  # as a missing library would be stored as its failure
+        if find_spec(library) is None:
+            raise FairrampError(
+                "{library} is not installed, but its results are part of a run",
+                remedy="run `pip install -r reproduction/requirements-peers.txt`",
+                library=library,
+            )
     _prepare_torch(options.jobs)
     store = Store(options.store)
     workshop = Workshop(readers, options.cache, FULL, options.weights, options.download)

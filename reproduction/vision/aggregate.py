@@ -185,10 +185,12 @@ class Table:
         number: Callable[[Run, Result], float | None],
         first: Mapping[str, Any],
         partner: Callable[[Run], Mapping[str, Any]],
+        sign: int = 1,
     ) -> Interval | None:
         """Return the mean paired difference of a number between the runs `first` and their partners.
 
-        `partner` returns the fields in which the partner of a run differs from it.
+        `partner` returns the fields in which the partner of a run differs from it; the sign −1 returns partner −
+        first.
         """
         by_seed: dict[int, list[float]] = defaultdict(list)
         for run, result in self.select(**first).items():
@@ -196,7 +198,7 @@ class Table:
             if other in self.results:
                 values = number(run, result), number(other, self.results[other])
                 if values[0] is not None and values[1] is not None:
-                    by_seed[run.seed].append(values[0] - values[1])
+                    by_seed[run.seed].append(sign * (values[0] - values[1]))
         if not by_seed:
             return None
         return interval([float(np.mean(values)) for values in by_seed.values()], self.test_share())
@@ -223,13 +225,18 @@ class Table:
 
 
 def accuracy_of(method: str) -> Callable[[Run, Result], float | None]:
-    """Return a function for a method's accuracy in a result; None if the method failed."""
-    return lambda _, result: result["methods"][method].get("accuracy")
+    """Return a function for a method's accuracy in a result; None if the method failed or was not run."""
+    return number_of(method, "accuracy")
 
 
 def gap_of(method: str) -> Callable[[Run, Result], float | None]:
-    """Return a function for a method's gap in a result; None if the method failed."""
-    return lambda _, result: result["methods"][method].get("gap")
+    """Return a function for a method's gap in a result; None if the method failed or was not run."""
+    return number_of(method, "gap")
+
+
+def number_of(method: str, field: str) -> Callable[[Run, Result], float | None]:
+    """Return a function for a stored number of a method; None if the method failed or was not run."""
+    return lambda _, result: result["methods"].get(method, {}).get(field)
 
 
 def chance_gap(_: Run, result: Result) -> float:

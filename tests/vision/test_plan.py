@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from reproduction.vision import aggregate, backbones, claims, page, plan
 from reproduction.vision.__main__ import planned, quick_runs, quick_settings
-from reproduction.vision.backbones import FIGURE_5, ILSVRC, LITE, NEVER, PAPER, REGISTRY, TABLE
+from reproduction.vision.backbones import FIGURE_5, FROZEN, ILSVRC, LITE, NEVER, PAPER, REGISTRY, TABLE
 from reproduction.vision.data import SPLITS
 from reproduction.vision.head import Schedule, sigmoid, train_head
-from reproduction.vision.runner import FULL, METHODS
+from reproduction.vision.runner import FULL, METHODS, PEERS, methods_of
 from reproduction.vision.store import Store
 from sklearn.linear_model import LogisticRegression
 
@@ -51,7 +51,7 @@ def test_every_run_names_a_known_network_and_task():
     for run in planned(["paper", "subset"], 2):
         assert run.network is REGISTRY[run.backbone]
         assert run.task in plan.TASKS[run.data]
-    assert len(plan.subset(10)) == 7 * 7 * 4 * 10 - 7 * 4 * (10 - plan.SMALL_SEEDS)
+    assert len(plan.subset(10)) == (len(FROZEN) * 10 + plan.WHOLE_SEEDS) * 7 * 4 + plan.WHOLE_SEEDS
 
 
 def test_registry_matches_the_paper():
@@ -62,7 +62,7 @@ def test_registry_matches_the_paper():
     }
     assert [b.name for b in TABLE] == ["R50/S", "R50/I", "MN/S", "MN/I"]
     assert all(b.fraction < 1 and not b.published for b in FIGURE_5)
-    assert len(REGISTRY) == 16 + 3 + 4 + 6 + 1
+    assert len(REGISTRY) == 16 + 3 + 4 + 6 + 9 + 1  # MobileNetV2 is one of the 16
 
 
 def test_unpublished_weights_raise_and_say_so(tmp_path):
@@ -83,7 +83,8 @@ def test_unpublished_weights_raise_and_say_so(tmp_path):
 
 def result(accuracy=0.8, gap=0.01, **others):
     counts = {"Female": 60, "Male": 40}
-    methods = {name: {"gap": gap, "accuracy": accuracy, "rates": {}} for name in METHODS}
+    numbers = {"gap": gap, "accuracy": accuracy, "rates": {}, "rate_gap": gap}
+    methods = {name: dict(numbers) for name in (*METHODS, *PEERS)}
     methods["rto"]["target_rate"] = 0.4
     methods["original"]["test_bias"] = 0.3
     facts = {"images": 600, "missing": 0, "matched": 500, "first_disagreement": 480, "matched_behind": 20}
@@ -221,10 +222,34 @@ def test_differences_are_paired_by_task_fraction_and_seed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ends", "verdict"), [((0.1, 0.3), "holds"), ((-0.3, -0.1), "does not hold"), ((-0.1, 0.3), "undecided")]
+    ("ends", "verdict"), [((0.1, 0.3), "holds"), ((-0.3, -0.1), "does not hold"), ((-0.1, 0.3), "cannot be told")]
 )
 def test_claim_holds_if_its_interval_is_above_0(ends, verdict):
     assert claims.verdict(aggregate.Interval(sum(ends) / 2, *ends, 5)) == verdict
+
+
+def test_size_effect_is_the_slope_per_doubling(tmp_path):
+    runs = [
+        plan.Run("head", name, "celeba6000", "Young", 1.0, seed) for name in claims.PRETRAINED for seed in (0, 1)
+    ]
+    results = [
+        result(0.6 + 0.03 * math.log2(REGISTRY[run.backbone].parameters) - 0.01 * run.seed) for run in runs
+    ]
+    table = aggregate.Table(filled(tmp_path / "r.jsonl", runs, results), FULL, ("celeba6000",))
+    found = claims.size_effect(table)
+    assert found.value == pytest.approx(-0.03)
+    assert claims.verdict(claims.minus(found)) == claims.HOLDS
+    # Without one of the networks there is no slope, rather than another one.
+    some = [(run, one) for run, one in zip(runs, results, strict=True) if run.backbone != "ResNet50"]
+    fewer = aggregate.Table(filled(tmp_path / "f.jsonl", *zip(*some, strict=True)), FULL, ("celeba6000",))
+    assert claims.size_effect(fewer) is None
+
+
+def test_other_libraries_run_on_heads_of_packaged_networks_only():
+    by_network = {run.backbone: methods_of(run) for run in plan.subset(1)}
+    assert by_network["ResNet50"] == (*METHODS, *PEERS)
+    for other in ("ResNet50/random", "EfficientNet-Lite0", "Small/S", "MN/I"):
+        assert by_network[other] == METHODS
 
 
 def test_gap_larger_than_chance_fails(tmp_path):
@@ -261,9 +286,9 @@ def test_page_is_written_from_a_store_with_its_disclosures(tmp_path):
     ]
     store = filled(tmp_path / "r.jsonl", runs, results)
     text = page.write(store, tmp_path).read_text()
-    for needed in ("endorsement", "Attribute noise", "768", "never published", "undecided", "6,000"):
+    for needed in ("endorsement", "Attribute noise", "768", "never published", "cannot be told", "6,000"):
         assert needed in text
-    for name in ("densities", "size", "ranks", "fractions", "pretraining-fraction"):
+    for name in ("densities", "size", "size-error", "ranks", "fractions", "pretraining-fraction"):
         assert f"reproduction-vision/{name}.svg" in text
         assert (tmp_path / "reproduction-vision" / f"{name}.svg").stat().st_size > 1000
     with pytest.raises(FairrampError, match="has no runs yet"):
@@ -309,7 +334,7 @@ def test_constant_features_are_harmless():
 def test_quick_run_is_part_of_the_full_one():
     runs = quick_runs()
     assert set(runs) <= set(plan.subset(10))
-    assert {run.network.library for run in runs} == {"lite", "small"}
+    assert {run.network.library for run in runs} == {"lite", "keras", "small"}
     assert len({b.name for b in LITE} & {run.backbone for run in runs}) == 2
 
 

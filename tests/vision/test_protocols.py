@@ -31,7 +31,7 @@ SETTINGS = Settings(
     small=Training(pixels=32, patience=2, most_epochs=6),
 )
 #: MobileNetV2 with random weights.
-MOBILE = replace(REGISTRY["MobileNetV2"], name="MobileNetV2/random", pretraining=backbones.NOTHING, file=None)
+MOBILE = REGISTRY["MobileNetV2/random"]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ HEADS = [
 WHOLE = [
     plan.Run("whole", SMALL.name, "celeba", "Attractive", 1.0, 0),
     plan.Run("whole", "MN/S", "celeba", "Attractive", 1.0, 0),
-    plan.Run("whole", "MN/I", "celeba", "Attractive", 1.0, 0),  # its weights are not here
+    plan.Run("whole", "DenseNet121", "celeba", "Attractive", 1.0, 0),  # its weights are not here
     plan.Run("head", "L-R50x1/1", "celeba", "Attractive", 1.0, 0),  # these exist nowhere
 ]
 
@@ -86,7 +86,7 @@ def test_interrupted_and_resumed_runs_give_the_same_store(folders, tmp_path, cap
     added = run_all(runs, workshop(folders, tmp_path / "cache"), Store(path), jobs=2)
     said = capfd.readouterr().out
     assert added == len(HEADS) + 2
-    assert re.search(r"skipped: MN/I: there is no file mobilenet_1_0_224_tf_no_top\.h5", said)
+    assert re.search(r"skipped: DenseNet121: there is no file densenet121_\w+_notop\.h5", said)
     assert "skipped: L-R50x1/1: its weights were never published" in said
     assert "celeba: 240 images, 1 missing" in said
     assert "celeba: 2 images cannot be read and are excluded: 000005.jpg, 000009.jpg" in said
@@ -196,7 +196,8 @@ def test_networks_load_reproducibly_with_the_stated_size(name):
     head = body.dimension * 1000 / 1e6
     assert size + head == pytest.approx(entry.parameters, rel=0.05)
     if entry.library == "lite":
-        np.testing.assert_allclose(backbones.frozen(again).features(batch), features, rtol=1e-3, atol=1e-6)
+        # Features are of the order of 1, and single precision rounds in each of many layers.
+        np.testing.assert_allclose(backbones.frozen(again).features(batch), features, rtol=1e-3, atol=1e-5)
 
 
 def test_networks_that_cannot_load_give_a_reason():

@@ -40,7 +40,7 @@ def jpeg(seed, bright=False):
 def write_attributes(path, values):
     lines = [str(len(values)), " ".join(ATTRIBUTES) + " "]
     lines += [f"{i + 1:06d}.jpg " + " ".join(f"{value:2d}" for value in row) for i, row in enumerate(values)]
-    Path(path).write_text("\n".join(lines) + "\n")
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def celeba(folder, n=60, picture=lambda i: b"not decoded"):
