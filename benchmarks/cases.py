@@ -1,4 +1,4 @@
-"""Cases of the benchmark page: fit and apply by rows and groups, string groups, and other libraries.
+"""Cases of the benchmark page: fit and apply by rows and groups, string groups, other libraries, all criteria.
 
 All subjects of a case take turns in one process, and the best time of each counts.
 """
@@ -15,12 +15,15 @@ from core import scores_of
 
 #: The largest number of rows for each peer; beyond that a fit takes minutes.
 PEER_ROWS = {"fairlearn": 1_000_000, "holisticai": 1_000_000}
-#: fairramp's criteria for error rates, and what other libraries call them.
-ERROR_RATES = {
+#: fairramp's criteria, and what Fairlearn and error-parity call them.
+CRITERIA = {
+    "parity": "demographic_parity",
     "equal_opportunity": "true_positive_rate_parity",
     "predictive_equality": "false_positive_rate_parity",
     "equalized_odds": "equalized_odds",
 }
+#: holisticai's linear program calls them so, and has no others.
+OF_HOLISTICAI = {"equal_opportunity": "EqualizedOpportunity", "equalized_odds": "EqualizedOdds"}
 
 Run = Callable[[], object]
 
@@ -42,7 +45,7 @@ def best_of(subjects: dict[str, Callable[[], object]], seconds: float) -> dict[s
 def peak_of(run: Callable[[], object]) -> int | None:
     """Peak growth of this process's memory during a call, in bytes, without the result; Linux only."""
     try:
-        Path("/proc/self/clear_refs").write_text("5")  # reset the peak
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # reset the peak
         before = _status("VmRSS")
         result = run()
         peak = _status("VmHWM") - before
@@ -52,7 +55,7 @@ def peak_of(run: Callable[[], object]) -> int | None:
 
 
 def _status(name: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
@@ -131,22 +134,41 @@ def peers_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
     return _beside(subjects, peers, seconds)
 
 
-def error_rates_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
-    """Equal true or false positive rates, or both, by other libraries and by fairramp."""
+def criteria_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
+    """Every criterion of fairramp and, where they have it, of other libraries; and fairramp's other settings."""
     import fairramp
 
     scores, groups = scores_of(n_rows, n_groups)
-    labels = (np.random.default_rng(1).random(n_rows) < scores).astype(int)
+    rng = np.random.default_rng(1)
+    labels = (rng.random(n_rows) < scores).astype(int)
+    other = rng.integers(0, 3, n_rows)
+    shares = rng.dirichlet(np.ones(n_groups), n_rows)
+    guessed = fairramp.GroupProbabilities({str(k): shares[:, k].copy() for k in range(n_groups)})
+    fit = fairramp.fit_rule
     subjects: dict[str, Run] = {
         "floor": lambda: (scores.sum(), groups.sum()),
-        "fit_labels": lambda: fairramp.fit_rule(scores, groups, labels, target_rate="accuracy"),
-        **{name: partial(fairramp.fit_rule, scores, groups, labels, criterion=name) for name in ERROR_RATES},
+        "fit": lambda: fit(scores, groups),
+        "parity": lambda: fit(scores, groups, labels, target_rate="accuracy"),
+        **{name: partial(fit, scores, groups, labels, criterion=name) for name in CRITERIA if name != "parity"},
+        "max_gap": lambda: fit(scores, groups, max_gap=0.02),
+        "min_ratio": lambda: fit(scores, groups, min_ratio=0.8),
+        "overall_rate": lambda: fit(scores, groups, overall_rate=0.2),
+        "odds, max_gap": lambda: fit(scores, groups, labels, criterion="equalized_odds", max_gap=0.02),
+        "strata": lambda: fit(scores, groups, strata=other),
+        "each": lambda: fit(scores, [groups, other], combine="each"),
+        "guessed": lambda: fit(scores, guessed),
     }
     peers = {
         f"{peer}, {name}": partial(make, scores, groups, labels, constraint)
-        for name, constraint in ERROR_RATES.items()
+        for name, constraint in CRITERIA.items()
         for peer, make in (("fairlearn", _fairlearn), ("error_parity", _error_parity))
     }
+    peers["holisticai, parity"] = partial(_holisticai, scores, groups, labels)
+    if n_groups == 2:
+        peers |= {
+            f"holisticai, {name}": partial(_holisticai_program, scores, groups, labels, constraint)
+            for name, constraint in OF_HOLISTICAI.items()
+        }
     return _beside(subjects, peers, seconds, least=3)
 
 
@@ -234,10 +256,26 @@ def _holisticai(scores: Any, groups: Any, labels: Any) -> tuple[Run, str]:
     return run, version("holisticai")
 
 
+def _holisticai_program(scores: Any, groups: Any, labels: Any, constraint: str) -> tuple[Run, str]:
+    from importlib.metadata import version
+
+    from holisticai.bias.mitigation import LPDebiaserBinary
+
+    first, second = groups == 0, groups == 1
+    probabilities = np.column_stack([1 - scores, scores])
+
+    def run() -> object:
+        peer = LPDebiaserBinary(constraint=constraint)
+        # It replaces the probabilities by decisions.
+        return peer.fit(y=labels, y_proba=probabilities.copy(), group_a=first, group_b=second)
+
+    return run, version("holisticai")
+
+
 def busy() -> Any:
     """CPU seconds that all processes on this machine have used; None where the system does not report them."""
     try:
-        user, nice, system, _, _, irq, soft, steal = Path("/proc/stat").read_text().split()[1:9]
+        user, nice, system, _, _, irq, soft, steal = Path("/proc/stat").read_text(encoding="utf-8").split()[1:9]
     except (OSError, ValueError):
         return None
     return sum(map(int, (user, nice, system, irq, soft, steal))) / os.sysconf("SC_CLK_TCK")
@@ -248,5 +286,5 @@ CASES = {
     "groups": groups_case,
     "strings": strings_case,
     "peers": peers_case,
-    "error_rates": error_rates_case,
+    "criteria": criteria_case,
 }

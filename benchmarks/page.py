@@ -41,14 +41,25 @@ NAMES = {
 }
 #: Other libraries, and the fit of fairramp that uses the same data: Fairlearn requires labels.
 SHORT = {"fairlearn": ("Fairlearn", "fit_labels"), "holisticai": ("holisticai", "fit")}
-#: Criteria for error rates, and what they make equal.
-CRITERIA = {
+#: Criteria, and what they make equal.
+EQUAL = {
+    "parity": "selection rates",
     "equal_opportunity": "true positive rates",
     "predictive_equality": "false positive rates",
-    "equalized_odds": "both",
+    "equalized_odds": "true and false positive rates",
 }
 #: Other libraries that are compared by these criteria.
-LABELED_PEERS = {"fairlearn": "Fairlearn", "error_parity": "error-parity"}
+PEERS = {"fairlearn": "Fairlearn", "error_parity": "error-parity", "holisticai": "holisticai"}
+#: Other settings of fairramp.
+SETTINGS = {
+    "max_gap": "`max_gap=0.02`",
+    "min_ratio": "`min_ratio=0.8`",
+    "overall_rate": "`overall_rate=0.2`",
+    "odds, max_gap": '`criterion="equalized_odds"`, `max_gap=0.02`',
+    "strata": "`strata=`, three strata",
+    "each": '`combine="each"`, a second attribute with three values',
+    "guessed": "`GroupProbabilities`",
+}
 #: What the page calls the subjects of a plot.
 SHOWN = {"floor": "baseline", "apply": "apply", "fit": "fit"}
 
@@ -60,7 +71,7 @@ def measure(quick: bool, only: str | None = None) -> None:
     wanted += [("groups", ROWS, k) for k in GROUPS]
     wanted += [("strings", ROWS, 4)] if find_spec("pyarrow") else []
     wanted += [("peers", n, 4) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
-    wanted += [("error_rates", n, 4) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
+    wanted += [("criteria", n, 2) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
     before = stored().about if only else {"cases": [], "date": ""}
     today, kept = time.strftime("%Y-%m-%d"), before["cases"]
     results = [case for case in kept if case["case"] != only]
@@ -202,7 +213,7 @@ def write() -> None:
             [_peers_line(case) for case in results.of("peers")],
         ),
         "![Time to fit by number of rows, for each library](benchmarks/peers.svg)",
-        *_error_rates(results),
+        *_criteria(results),
         "## How it was measured",
         _method(results),
         "## Rows",
@@ -318,11 +329,10 @@ def _share(memory: int, case: dict[str, Any]) -> str:
 
 def _method(results: Results) -> str:
     about = results.about
-    cases = [*results.of("peers"), *results.of("error_rates")]
+    cases = [*results.of("peers"), *results.of("criteria")]
     versions = {name: v for case in cases for name, v in case["versions"].items()}
     absent = [NAMES[name] for name in PEER_ROWS if name not in versions]
-    titles = LABELED_PEERS | {name: title for name, (title, _) in SHORT.items()}
-    software = ", ".join(f"{titles[name]} {v}" for name, v in versions.items())
+    software = ", ".join(f"{PEERS[name]} {v}" for name, v in versions.items())
     lines = [
         f"- **Machine.** {_word(about['cores']).capitalize()} cores ({about['machine']}), Python "
         f"{about['python']}, NumPy {about['numpy']}{', ' if software else ''}{software}; measured on "
@@ -338,9 +348,11 @@ def _method(results: Results) -> str:
         '`target_rate="accuracy"`, which uses them. holisticai runs its default number of steps and is given the '
         "target rate: the overall selection rate at a cutoff of 0.5. For each number of rows, each of these "
         "libraries ran one to five times, and fairramp ran many more times, so taking the best time slightly "
-        "favors fairramp. For equal error rates, Fairlearn and error-parity get their constraints "
-        "`true_positive_rate_parity`, `false_positive_rate_parity` and `equalized_odds` and no allowed gap, and "
-        "run three to five times." + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
+        "favors fairramp. In the comparison of criteria, Fairlearn and error-parity get their constraints "
+        "`demographic_parity`, `true_positive_rate_parity`, `false_positive_rate_parity` and `equalized_odds` "
+        "and no allowed gap, and holisticai uses its RTO for selection rates and its linear program "
+        "(`LPDebiaserBinary`), which takes two groups, for the others; each runs three to five times."
+        + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
     ]
     return "\n".join(lines)
 
@@ -383,41 +395,46 @@ def _peers_line(case: dict[str, Any]) -> tuple[str, ...]:
     return (f"{case['rows']:,}", *cells)
 
 
-def _error_rates(results: Results) -> list[str]:
-    """The section on equal error rates."""
-    cases = results.of("error_rates")
+def _criteria(results: Results) -> list[str]:
+    """The section on all criteria and settings."""
+    cases = results.of("criteria")
     if not cases:
         return []
     last = cases[-1]
-    one, both = [*CRITERIA][:2], [*CRITERIA][2:]
     return [
-        "## Equal error rates",
-        f"To make true or false positive rates equal on {_count(last['rows'])} rows, {_needed(last, one)}. To "
-        f"make both equal (equalized odds), {_needed(last, both)}. The table gives the CPU time of each fit, "
-        "summed over all threads, measured in one process on the same scores and labels, with four groups. Other "
-        "processes affect CPU times less than elapsed times.",
+        "## Every criterion",
+        "All criteria and libraries are measured in one process, on the same scores and labels, with two groups. "
+        f"With {_count(last['rows'])} rows, "
+        + "; ".join(_needed(last, peer) for peer in PEERS if _has(last, peer))
+        + ". "
+        "The table gives fairramp's CPU time, summed over all threads, and how many times as much the others "
+        "need; – means that a library does not have the criterion. Other processes affect CPU times less than "
+        "elapsed times. [How accurate the results are](reproduction.md) is on another page.",
         table(
-            (
-                *("rows", "equal", "fairramp", *LABELED_PEERS.values()),
-                *(f"{name} ÷ fairramp" for name in LABELED_PEERS.values()),
-            ),
-            [_error_rates_line(case, criterion) for criterion in CRITERIA for case in cases],
+            ("rows", "equal", "fairramp", *(f"{title} ÷ fairramp" for title in PEERS.values())),
+            [_criteria_line(case, criterion) for criterion in EQUAL for case in cases],
+        ),
+        f"fairramp's other settings, with {_count(last['rows'])} rows, relative to a fit that makes selection "
+        "rates equal without labels, in the same process:",
+        table(
+            ("setting", "CPU time", "÷ default"),
+            [
+                (title, shown(last["times"][name]["cpu"]), f"{ratio(last, name, 'fit', 'cpu'):.1f}")
+                for name, title in ({"fit": "the default"} | SETTINGS).items()
+            ],
         ),
     ]
 
 
-def _needed(case: dict[str, Any], criteria: list[str]) -> str:
-    """What fits by some criteria need, compared with fairramp and with equal selection rates."""
-    words = []
-    for peer, title in LABELED_PEERS.items():
-        times = [cpu_ratio(case, peer, name) for name in criteria if f"{peer}, {name}" in case["times"]]
-        if times:
-            words.append(f"{title} needs **{_between(times)} times** the CPU time of fairramp")
-    slower = [ratio(case, name, "fit_labels", "cpu") for name in criteria]
-    ours = (
-        f"fairramp needs {_between(slower, 1)} times that of a fit that makes selection rates equal with labels"
-    )
-    return ", and ".join([", ".join(words), ours]) if words else ours
+def _has(case: dict[str, Any], peer: str) -> list[str]:
+    """The criteria by which a library was measured."""
+    return [name for name in EQUAL if f"{peer}, {name}" in case["times"]]
+
+
+def _needed(case: dict[str, Any], peer: str) -> str:
+    """How many times fairramp's CPU time a library needs."""
+    times = [cpu_ratio(case, peer, name) for name in _has(case, peer)]
+    return f"{PEERS[peer]} needs **{_between(times)} times** the CPU time of fairramp"
 
 
 def cpu_ratio(case: dict[str, Any], peer: str, criterion: str) -> float:
@@ -431,13 +448,11 @@ def _between(values: list[float], digits: int = 0) -> str:
     return " to ".join(ends)
 
 
-def _error_rates_line(case: dict[str, Any], criterion: str) -> tuple[str, ...]:
-    t = case["times"]
-    cells = [f"{case['rows']:,}", CRITERIA[criterion], shown(t[criterion]["cpu"])]
-    names = {peer: f"{peer}, {criterion}" for peer in LABELED_PEERS}
-    cells += [shown(t[name]["cpu"]) if name in t else "–" for name in names.values()]
-    cells += [f"{cpu_ratio(case, peer, criterion):,.0f}" if name in t else "–" for peer, name in names.items()]
-    return tuple(cells)
+def _criteria_line(case: dict[str, Any], criterion: str) -> tuple[str, ...]:
+    ratios = [
+        f"{cpu_ratio(case, peer, criterion):,.1f}" if criterion in _has(case, peer) else "–" for peer in PEERS
+    ]
+    return (f"{case['rows']:,}", EQUAL[criterion], shown(case["times"][criterion]["cpu"]), *ratios)
 
 
 def _strings_lines(case: dict[str, Any]) -> list[tuple[str, ...]]:
