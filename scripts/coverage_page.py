@@ -161,7 +161,8 @@ def _opening(every: Sequence[Cell], results: Sequence[dict[str, Any]], replicate
     n_failed = sum(bool(failures(c, r)) for c, r in zip(every, results, strict=True))
     outcome = "No setup fails" if n_failed == 0 else f"**{n_failed} of {len(every)} setups fail**"
     return f"""
-We simulated {len(every)} setups with {replicates} fits each. The estimated limit on the gap holds in
+We simulated {len(every)} setups with {replicates} fits each. The
+[estimated limit](guide/guarantees.md#for-new-people) on the gap holds in
 {_percent(sum(estimated) / len(estimated))} of the fits on average; in the worst setup
 ({_worst(every, results, "estimated")}), it holds in {_percent(min(estimated))}. The proven limit, which exists
 only without weights, holds in {_percent(sum(proven) / len(proven))} of the fits on average, and in
@@ -186,13 +187,14 @@ def _error_rates(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> st
     return f"""
 ## True and false positive rates
 
-{len(chosen)} of the setups compare true or false positive rates, with {fewest:,} to {most:,} rows per group and a
-number of rows with each label that varies from fit to fit. The estimated limit holds in
+{len(chosen)} of the setups compare true or false positive rates, with {fewest:,} to {most:,} rows per group. The
+number of rows with each label varies from fit to fit. The estimated limit holds in
 {_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
 of these setups. The proven limit holds in {_percent(sum(proven) / len(proven))} on average, and in
-{_percent(min(proven))} in the worst. The estimated limit holds in less than {_percent(BARS["estimated"])} of the
-fits in {_setups(low) if low else "none of them"}; given the sampling error of {fits:,} fits, {verdict}. In the
-table of every setup, these setups are marked *true positive rates* or *false positive rates*.
+{_percent(min(proven))} in the worst. In {_setups(low) if low else "each of them"}, the estimated limit holds in
+{"less than" if low else "at least"} {_percent(BARS["estimated"])} of the fits; given the sampling error of
+{fits:,} fits, {verdict}. In the table of all setups, they are marked *true positive rates* or *false positive
+rates*.
 
 {len(odds)} more setups, marked *equalized odds*, compare both. Their estimated limit is the proven one, and it
 holds if neither gap exceeds the limit: in {_percent(sum(both) / len(both))} of the fits on average, and in

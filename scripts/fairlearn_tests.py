@@ -145,21 +145,22 @@ def about_fairlearn(tests: list[Test], fine: list[Test], of: str) -> tuple[str, 
             Of the {len(ours):,} tests that use the class, {len(ours) - len(failures):,} pass and
             {len(failures):,} fail, at commit {of}. No failure is about a missing constraint, objective or option,
             or about the wording of a message."""),
-        table(("Reason of a failure", "Tests"), [(why, n) for why, n in reasons.most_common() if n]),
+        table(("Reason for failure", "Tests"), [(why, n) for why, n in reasons.most_common() if n]),
         paragraph(f"""
-            Most of them, {reasons[GRID]:,} tests, expect numbers such as 0.572, where the exact rate is 4/7:
-            Fairlearn considers only multiples of 1/1000. We ran Fairlearn's own class on the same tests with a
-            grid of 630 steps, which contains 4/7, 1/3 and 8/9: it fails the same tests. An exact solver cannot
-            pass them, and we do not imitate the grid. In {same:,} of them, our rates are those that Fairlearn
-            finds on the finer grid. In the other {reasons[GRID] - same:,}, about equalized odds, one ramp per
-            group leads to other rates than Fairlearn's mixtures."""),
+            Most of the failing tests, {reasons[GRID]:,} of them, expect numbers such as 0.572, where the exact
+            rate is 4/7: Fairlearn considers only multiples of 1/1000. We ran Fairlearn's own class on the same
+            tests with a grid of 630 steps, which contains 4/7, 1/3 and 8/9: it fails the same tests. An exact
+            solver cannot pass them, and we do not imitate the grid. In {same:,} of them, our rates are those
+            that Fairlearn finds on the finer grid. In the other {reasons[GRID] - same:,}, which are about
+            equalized odds, one ramp per group leads to different rates than Fairlearn's mixtures of two
+            thresholds."""),
         paragraph("""
             These tests have 20 rows with a few distinct values. On so few rows, a mixture of two thresholds can
-            be more accurate than one threshold or ramp per group. The constraint holds exactly in both. Expected
-            accuracy of the last solution in each of these tests:"""),
+            be more accurate than one threshold or ramp per group. Either way, the constraint holds exactly.
+            Expected accuracy of the last solution in each of these tests:"""),
         table(("Test", "fairramp", "Fairlearn"), _accuracies(failures, rounded)),
         paragraph("""
-            On Adult, it is below 0.1 points by sex, and 0.5 points by race with equalized odds; see
+            On Adult, the difference is below 0.1 points by sex, and 0.5 points by race with equalized odds; see
             [the comparison](fairlearn.md#compared-on-adult)."""),
     ]
     return "\n\n".join(parts), reasons[UNKNOWN]
@@ -182,12 +183,12 @@ def about_error_parity(tests: list[Test], of: str) -> tuple[str, int]:
     norms = sum(test.name.endswith(("-1]", "-2]")) and "lp_relaxation" in test.name for test in failures)
     text = f"""
         Of the {len(ours):,} tests of `RelaxedThresholdOptimizer` in `test_constraints.py`, at commit {of},
-        {len(ours) - len(failures):,} pass with a class that has its interface and a rule of fairramp inside.
+        {len(ours) - len(failures):,} pass with a class that has the same interface but uses a fairramp rule.
         error-parity itself computes the violations and costs that the tests check."""
     rows = [(why, n) for why, n in ((NORMS, norms), (UNKNOWN, len(failures) - norms)) if n]
     parts = ["## error-parity", paragraph(text)]
     if rows:
-        parts.append(table(("Reason of a failure", "Tests"), rows))
+        parts.append(table(("Reason for failure", "Tests"), rows))
     return "\n\n".join(parts), len(failures) - norms
 
 
@@ -211,8 +212,9 @@ def main() -> int:
         sections.append(about_error_parity(found["error_parity"], version(given.error_parity)))
     head = """
         `fairramp.compat.fairlearn.ThresholdOptimizer` replaces Fairlearn's class, so it should pass Fairlearn's
-        own tests. `python -m scripts.fairlearn_tests ../fairlearn --error-parity ../error-parity` runs them on
-        clones of both libraries, with our class and our plot in place of theirs, and writes this page."""
+        own tests. `python -m scripts.fairlearn_tests ../fairlearn --error-parity ../error-parity` runs them,
+        and those of error-parity, on clones of both libraries, with our class and our plot in place of
+        theirs, and writes this page."""
     page = ["# Fairlearn's tests", paragraph(head), *(text for text, _ in sections)]
     PAGE.write_text("\n\n".join(page) + "\n", encoding="utf-8")
     unknown = sum(n for _, n in sections)

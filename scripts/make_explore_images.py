@@ -21,7 +21,7 @@ def main() -> None:
     """Write docs/images/explore-columns.png, explore-rules.png and explore-pinned.png."""
     data = fairramp.datasets.load_adult_scores()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        with open(Path(folder) / "scores.csv", "w", newline="") as file:
+        with open(Path(folder) / "scores.csv", "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["id", "score", "sex", "race", "label"])
             writer.writerows(zip(data.id, data.score, data.sex, data.race, data.label, strict=True))

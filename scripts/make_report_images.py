@@ -17,7 +17,12 @@ def main() -> None:
     data = fairramp.datasets.load_adult_scores()
     rule = fairramp.fit_rule(data.score, {"sex": data.sex}, max_gap=0.02)
     report = rule.report(
-        data.score, {"sex": data.sex}, data.label, decision="income above $50,000", source="scores.csv"
+        data.score,
+        {"sex": data.sex},
+        data.label,
+        decision="income above $50,000",
+        source="scores.csv",
+        label_names=("over $50,000", "up to $50,000"),
     )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         path = Path(folder) / "report.html"

@@ -16,7 +16,8 @@ settings.register_profile("fuzz", deadline=None, max_examples=7000, print_blob=T
 settings.load_profile("default")
 
 
-# Tests that need a missing optional package are skipped, naming the package; no other test is.
+# Tests that need a missing optional package are skipped, naming the package. On Windows, so are tests marked
+# `posix`, with their reason. No other test is.
 
 OPTIONAL = (
     *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "jsonschema", "markdown_it"),
@@ -24,12 +25,14 @@ OPTIONAL = (
     *(
         "onnx",
         "onnxruntime",
+        "openpyxl",
         "pandas",
         "playwright",
         "polars",
         "psycopg",
         "pyarrow",
         "pyspark",
+        "python_calamine",
         "rich",
         "skl2onnx",
         "sqlglot",
@@ -43,7 +46,8 @@ def _absent(text):
     """Name of the missing package that caused a failure, or None."""
     names = re.findall(r"No module named '(\w+)", text)
     if "pip install" in text:  # the library's own message
-        names += re.findall(r"\w+", text.partition("pip install")[0].replace("vl-convert-python", "vl_convert"))
+        said = text.partition("pip install")[0].rpartition(" with: ")[0]  # without the path of Python
+        names += re.findall(r"\w+", said.replace("vl-convert-python", "vl_convert"))
     return next((name for name in names if name in ABSENT), None)
 
 
@@ -63,6 +67,37 @@ def pytest_runtest_makereport(item, call):
     if name is not None:
         report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {name} is not installed")
     return report
+
+
+#: Tests of commands, pages, reports and all engines take most of the time: `make test-extended`, not `make test`.
+EXTENDED = (
+    *("tests/cli/", "tests/statistical/", "tests/vision/", "tests/web/"),
+    *("tests/contracts/test_frames.py", "tests/export/test_sql_unrun.py"),
+    *(
+        f"tests/test_{name}"
+        for name in (
+            *("explore", "gates", "notebooks", "pages", "report", "reproduction", "rule_page", "sgd", "support"),
+            "uci",
+        )
+    ),
+)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--part", choices=("quick", "extended"), help="only the quick tests, or only the others")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skip, by name, what Windows cannot do; keep the chosen part."""
+    for item in items if os.name != "posix" else ():
+        if mark := item.get_closest_marker("posix"):
+            item.add_marker(pytest.mark.skip(reason=f"not on Windows: {mark.args[0]}"))
+    if part := config.getoption("--part"):
+        parts = {"quick": [], "extended": []}
+        for item in items:
+            parts["extended" if item.nodeid.startswith(EXTENDED) else "quick"].append(item)
+        items[:] = parts.pop(part)
+        config.hook.pytest_deselected(items=[item for others in parts.values() for item in others])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -61,8 +61,10 @@ class Served:
 
     def workers(self):
         """The process ids of the workers of a service that has several."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        return [
+            int(pid) for pid in children.split() if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
 
     def stop(self):
         """Stop the service as a supervisor does; return its exit code."""

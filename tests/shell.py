@@ -25,7 +25,7 @@ class Shell:
         done = subprocess.run(
             [sys.executable, "-m", "fairramp.cli", *map(str, arguments)],
             cwd=self.folder,
-            env=variables | {"COLUMNS": "80"} | (env or {}),
+            env=variables | {"COLUMNS": "80", "PYTHONIOENCODING": "utf-8"} | (env or {}),
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
@@ -73,7 +73,7 @@ class Inside(Shell):
             stack.callback(setattr, sys, "stdin", sys.stdin)
             for number in (signal.SIGINT, signal.SIGTERM):
                 stack.callback(signal.signal, number, signal.getsignal(number))
-            sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
+            sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
             left = run(list(map(str, arguments)))
             out.flush()
             err.flush()

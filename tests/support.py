@@ -319,7 +319,7 @@ def class_refusals() -> dict[str, str]:
         command = (command or "").replace(folder + "/", "")
     found = {
         "labels in the fit": _error(lambda: fitted_classes(Choice("label", {"label": "label"}))),
-        "polars LazyFrame (Dask and Spark alike)": _error(
+        "polars LazyFrame (the same for Dask and Spark)": _error(
             lambda: fitted_classes(Choice("max_gap"), "polars-lazy")
         ),
         "SQL": _error(lambda: rule.to_sql("duckdb")),
@@ -366,7 +366,7 @@ def class_part() -> list[str]:
         "| --- | --- | --- |",
         *(f"| {name} | {' | '.join(both)} |" for name, both in parts.items()),
         "",
-        "The errors:",
+        "The errors are:",
         "",
         f"- {plain}: “{usual}…; remove it.”",
         *(f"- {name}: “{error}”" for name, error in (others | class_refusals()).items()),
@@ -387,9 +387,11 @@ def page() -> str:
     lines = [
         "# What works with what",
         "",
-        "Every setting works with every other, except for the pairs below. A combination of settings works if",
-        "and only if no two of them are listed here; otherwise `fairramp.UnsupportedError` says which. A test",
-        f"tries all {len(combinations()):,} combinations, and this page is made from its results.",
+        "Every setting works with every other setting, except for the pairs below. A combination of",
+        "settings works if and only if it contains none of these pairs; otherwise,",
+        "`fairramp.UnsupportedError` names a pair. A test tries all "
+        f"{len(combinations()):,} combinations, and the",
+        "tables of settings are written from its results.",
         "",
         "## Settings",
         "",
@@ -403,7 +405,8 @@ def page() -> str:
         if against:
             lines.append(f"| {_shown(name)} | {', '.join(map(_shown, against))} |")
     free = [name for name in order if not any(name in pair for pair in pairs)]
-    lines += ["", "These work with everything: " + ", ".join(map(_shown, free)) + ".", "", "The reasons:", ""]
+    lines += ["", "These settings work with every other setting: " + ", ".join(map(_shown, free)) + ".", ""]
+    lines += ["These are the reasons, as the errors state them:", ""]
     told: dict[str, list[frozenset[str]]] = {}
     for pair, reason in pairs.items():
         told.setdefault(reason, []).append(pair)
@@ -414,40 +417,45 @@ def page() -> str:
         lines.append(f"- {' with '.join(sides)}: “{reason}”")
     lines += [
         "",
-        "A fit has either `max_gap` or `min_ratio`, and `confidence` needs a `max_gap` above 0.",
-        "`target_rate`, `overall_rate` and `costs` are levels: a fit has one of them, and `costs` belong to",
-        '`target_rate="accuracy"`. Every criterion but "parity", and the targets "accuracy", "balanced_accuracy"',
-        'and "base_rate", need labels in the fit. Decisions never do. `GroupProbabilities` are passed as groups',
-        "([I may not use the group](guide/without-groups.md)), and a `combine` is about several group columns",
+        "A fit has either `max_gap` or `min_ratio`, and `confidence` needs a `max_gap` above 0. A fit sets",
+        "the *level* of the rates by either `target_rate` or `overall_rate`, and `costs` need",
+        '`target_rate="accuracy"`. All criteria except `"parity"`, and the targets `"accuracy"`,',
+        '`"balanced_accuracy"` and `"base_rate"`, need labels in the fit. Decisions never need labels.',
+        "`GroupProbabilities` are passed in place of groups ([without the group](guide/without-groups.md)),",
+        "and `combine` says how several group columns are used",
         "([several attributes](guide/several-attributes.md)).",
         "",
         "## Tables and exports",
         "",
-        "| | Fit | Fit with labels, error rates | Decisions |",
+        "A dash (–) means “not applicable”.",
+        "",
+        "| | Fit without labels | Fit with labels, including equal error rates | Decisions |",
         "| --- | --- | --- | --- |",
         "| NumPy, lists, pandas, polars, Arrow | yes | yes | yes |",
         '| DuckDB, polars LazyFrame, Dask, Spark | yes, except `solver="sgd"` | yes | yes |',
-        '| Summaries (`fairramp.summarize`) | yes, except `solver="sgd"`; rates have a known error | yes | – |',
-        '| – with `GroupProbabilities` or `combine="each"` | no; the engines above work | no | – |',
-        "| Streams (`fairramp.StreamingFit`) | equal selection rates and `max_gap` only, approximate | no | – |",
+        '| Summaries (`fairramp.summarize`) | yes, except `solver="sgd"`; '
+        "the largest error of each rate is known | yes | – |",
+        '| Summaries with `GroupProbabilities` or `combine="each"` | no; use an engine listed above | no | – |',
+        "| Streams (`fairramp.StreamingFit`) | only equal selection rates and `max_gap`; approximate | no | – |",
         "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite, MySQL, MariaDB; dbt "
-        "| – | – | yes; SQLite without draws |",
+        "| – | – | yes; SQLite: probabilities only |",
         "| ONNX, torch, JSON | – | – | yes |",
         "| HTTP (`fairramp serve`), MLflow | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",
-        "criterion, with strata, with ramps of width 0 and with constant ramps. A threshold by group",
-        "probabilities, or by each of several attributes, is a sum, which every export computes as well.",
+        "criterion, with strata, with ramps of width 0 and with ramps of constant probability. With",
+        '`GroupProbabilities` or `combine="each"`, a threshold is a sum, which every export computes as well.',
         "",
-        "Rules by group probabilities, or by each of several attributes, have no certificate from their fit rows",
-        "and no monitor. `rule.certificate(scores=…, groups=…)` uses fresh rows, and so does `rule.check`.",
+        'Rules with `GroupProbabilities` or `combine="each"` have no certificate from their fit rows and no',
+        "monitor. For a certificate on fresh rows, which the rule was not fitted on, use",
+        "`rule.certificate(scores=…, groups=…)`; `rule.check` also works.",
         "",
         *class_part(),
         "## Not supported yet",
         "",
         "- `fairramp.frontier` with equalized odds, which has two gaps.",
-        "- Group probabilities, and attributes one by one, with criteria other than equal selection rates.",
-        "- More than two classes with criteria other than equal rates of every class.",
+        '- `GroupProbabilities` and `combine="each"` with criteria other than equal selection rates.',
+        "- More than two classes with criteria other than equal rates for every class.",
         "",
     ]
     return "\n".join(lines)

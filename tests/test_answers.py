@@ -122,7 +122,7 @@ def test_whatever_the_score_is_said_only_if_scores_do_not_matter(person):
 
 
 SIMPLE = Rule(
-    ("ramp", "step", "flat", "all", "none"),
+    ("ramp", "step", "flat", "all", "nobody"),
     (Ramp(0.2285, 0.01), Ramp(0.41, 0.0, 0.37), Ramp.constant(0.3), Ramp(-0.5, 0.1), Ramp(1.5, 0.0)),
 )
 
@@ -152,7 +152,11 @@ SIMPLE = Rule(
         (0.4, "step", "No. In group step, a score of 0.4 is below 0.4100, where no one is selected. "),
         (0.4, "flat", "Decided at random: yes with probability 30.0%. In group flat, everyone has this "),
         (0.4, "all", "Yes. In group all, everyone is selected, whatever the score. The classifier alone would"),
-        (0.4, "none", "No. In group none, no one is selected, whatever the score. The classifier alone says no "),
+        (
+            0.4,
+            "nobody",
+            "No. In group nobody, no one is selected, whatever the score. The classifier alone says no ",
+        ),
     ],
 )
 def test_sentences(score, group, sentences):
@@ -278,8 +282,7 @@ HOSTILE = (
 def test_hostile_names_are_inert(name):
     rule = Rule((name,), (Ramp(0.2, 0.1),))
     found = rule.explain(0.25, name)
-    shown = "".join(c if c.isprintable() else " " for c in name)
-    assert f"In group {shown}, scores between" in found.why
+    assert f"In group {show_label(name)}, scores between" in found.why
     assert "\x1b" not in repr(found)
     assert "\u202e" not in repr(found)
     for raw in ("<img", "</script"):

@@ -370,7 +370,10 @@ def test_error_rates_without_labels_raise():
             {"scale": "odds"},
             "`scale` must be one of 'probability', 'percent', 'signed', 'logit', 'real', got 'odds'.",
         ),
-        ({"cutoff": 2}, "`cutoff` must be between 0 and 1, got 2."),
+        (
+            {"cutoff": 2},
+            "`cutoff` must be between 0 and 1, got 2; for scores from 0 to 100, pass `scale='percent'`.",
+        ),
     ],
 )
 def test_error_names_the_bad_argument(change, start):
@@ -480,6 +483,38 @@ def test_gates_reject_invalid_maximums():
         Gates(found, **{name: 1})
     with pytest.raises(InputError, match=r"got 80; for 80%, pass 0\.8"):
         Gates(found, fail_below_ratio=80)
+
+
+def test_groups_of_the_rule_without_rows_pass_no_gate():
+    rest = GROUPS != "B"
+    found = audit(SCORES[rest], GROUPS[rest], rule=RULE)
+    assert (found.missing, found.to_dict()["missing"]) == (("B",), ["B"])
+    assert "Group B of the rule has no rows and is left out." in found.sentences()
+    gates = Gates(found, fail_above=1.0, fail_unless_below=1.0, fail_below_ratio=1e-9)
+    assert (set(gates.verdicts), gates.exit_codes) == ({"undecided"}, [0, 3, 0])
+    assert set(gates.sentences()) == {"Gate undecided: there are no rows in B."}
+    apart = audit(SCORES[rest], GROUPS[rest], rule=fit_rule(SCORES, GROUPS, max_gap=1.0))
+    assert Gates(apart, fail_above=0.0).verdicts == ["exceeded"]
+    with_labels = audit(SCORES[rest], GROUPS[rest], LABELS[rest], rule=RULE, criterion="equalized_odds")
+    assert Gates(with_labels, fail_above=1.0).sentences() == [
+        "Gate undecided: there are no rows with label 1 in B and no rows with label 0 in B."
+    ]
+    assert audit(SCORES[rest], GROUPS[rest]).missing == audit(SCORES, GROUPS, rule=RULE).missing == ()
+
+
+def test_missing_groups_are_those_that_the_audit_compares():
+    sex = np.where(np.arange(N) % 2 == 0, "F", "M")
+    rest = GROUPS != "B"
+    columns = {"g": GROUPS[rest], "sex": sex[rest]}
+    both = fit_rule(SCORES, {"g": GROUPS, "sex": sex})
+    assert audit(SCORES[rest], columns, rule=both).missing == (("B", "F"), ("B", "M"))
+    assert audit(SCORES[rest], columns, rule=both, combine="each").missing == (("g", "B"),)
+    each = fit_rule(SCORES, {"g": GROUPS, "sex": sex}, combine="each")
+    found = audit(SCORES[rest], columns, rule=each)
+    assert (found.missing, found.intersections.missing) == ((("g", "B"),), ())
+    within = fit_rule(SCORES, GROUPS, strata=sex)
+    assert audit(SCORES[rest], GROUPS[rest], strata=sex[rest], rule=within).missing == (("F", "B"), ("M", "B"))
+    assert audit(SCORES[rest], GROUPS[rest], strata=sex[rest], rule=RULE).missing == ("B",)
 
 
 # Showing ------------------------------------------------------------------------------------------

@@ -143,7 +143,10 @@ def test_huge_and_tiny_weights_work():
         (lambda: proposition_1_bound(0.2, 0, 0, 9, [0]), r"`learning_rate` must be a positive number, got 0\."),
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9.0, [0]), r"`steps` must be a positive integer, got 9\.0\."),
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9, 0.4), r"`multipliers` must be one column .* got 0\.4\."),
-        (lambda: proposition_1_bound(0.2, 0, 0.1, 9, [[1]]), r"`multipliers` must be one column .* \(1, 1\)\."),
+        (
+            lambda: proposition_1_bound(0.2, 0, 0.1, 9, [[1]]),
+            r"`multipliers` must be one column .* \(1, 1\); .*ravel\(multipliers\)\.",
+        ),
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9, []), r"`multipliers` is empty; pass at least one row\."),
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9, [0, math.inf]), r"`multipliers` .* got inf in row 1\."),
         (

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 import fairramp
-from class_samples import class_people
+from class_samples import class_people, quiet_class_fit
 from fairramp import ClassRule, GroupProbabilities, InputError, UnsupportedError
 from fairramp.measure.gate import Gates
 
@@ -232,6 +232,17 @@ def test_gates_apply_to_the_largest_gap_of_a_class():
         assert "class low" in gates.sentences()[0]
     alone = Gates(fairramp.audit_classes(h, [0] * 6000), fail_above=0.1)
     assert alone.sentences() == ["Gate undecided: there is only one group, so there is nothing to compare."]
+
+
+def test_a_gate_of_classes_is_undecided_without_a_group_of_the_rule():
+    h, groups = drawn(LAW, [3000, 3000], np.random.default_rng(0))
+    third = np.where(np.arange(6000) % 2 == 0, groups, 7)
+    rule = quiet_class_fit(h, third, classes=CLASSES)
+    keep = third != 7
+    found = fairramp.audit_classes(h[keep], third[keep], rule=rule)
+    assert (found.missing, found.to_dict()["missing"]) == ((7,), [7])
+    assert "Group 7 of the rule has no rows and is left out." in found.sentences()
+    assert Gates(found, fail_unless_below=1.0).sentences() == ["Gate undecided: there are no rows in 7."]
 
 
 # Certificates ---------------------------------------------------------------------------------

@@ -382,13 +382,14 @@ def test_the_input_is_never_modified(scale, kind, ramp_width):
         groups,
         (scores > 0.4).astype(float),
         np.random.default_rng(6).uniform(0, 3, 500) * 1e200,
+        np.arange(500),
     ]
     before = [values.copy() for values in inputs]
     rule = fit(
         inputs[0], inputs[1], labels=inputs[2], sample_weight=inputs[3], scale=scale, ramp_width=ramp_width
     )
     rule.decide(inputs[0], inputs[1], random_state=0)
-    rule.decide(inputs[0], inputs[1], ids=groups, key="0" * 64)
+    rule.decide(inputs[0], inputs[1], ids=inputs[4], key="0" * 64)
     for now, then in zip(inputs, before, strict=True):
         assert np.array_equal(now, then)
 

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import shlex
+import sys
 import warnings
 
 import numpy as np
@@ -201,5 +203,8 @@ def test_long_values_are_shortened_and_showing_never_fails():
     assert shown(10**10000) == "a very long int"
 
 
-def test_install_command_of_an_extra():
-    assert installing("cli") == "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"
+def test_install_command_of_an_extra_is_for_the_interpreter_that_runs(monkeypatch):
+    *command, last = shlex.split(installing("cli"))
+    assert (command, last) == ([sys.executable, "-m", "pip", "install"], "fairramp[cli]")
+    monkeypatch.setattr(sys, "executable", "/my tools/python")
+    assert installing("web") == "'/my tools/python' -m pip install 'fairramp[web]'"

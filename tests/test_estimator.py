@@ -126,7 +126,8 @@ def test_every_criterion_of_fit_rule_reaches_the_rule(criterion):
 
 
 def test_a_frozen_model_is_never_refitted():
-    model = optimizer(FROZEN, target_rate=0.3).fit(NEW_X, 1 - NEW_Y, sensitive_features=NEW_SEX)
+    with pytest.warns(FairrampWarning, match="Scores are lower for the favorable outcome"):
+        model = optimizer(FROZEN, target_rate=0.3).fit(NEW_X, 1 - NEW_Y, sensitive_features=NEW_SEX)
     assert model.estimator_ is FROZEN
     np.testing.assert_array_equal(model.estimator_.predict(NEW_X), MODEL.predict(NEW_X))
 
@@ -335,7 +336,7 @@ def test_a_classifier_without_the_requested_scores_raises(classifier, method, se
     ],
 )
 def test_labels_of_any_kind_give_the_same_rule(labels, positive):
-    model = optimizer(random_state=0).fit(X, labels, sensitive_features=SEX)
+    model = optimizer(random_state=0, pos_label=positive).fit(X, labels, sensitive_features=SEX)
     numbers = optimizer(random_state=0).fit(X, Y, sensitive_features=SEX)
     assert model.rule_ == numbers.rule_
     assert model.classes_[1] == positive
@@ -348,7 +349,7 @@ def test_labels_of_any_kind_give_the_same_rule(labels, positive):
 def test_classifiers_may_use_string_labels():
     named = LogisticRegression(class_weight={"yes": 3, "no": 1})
     numbered = LogisticRegression(class_weight={1: 3, 0: 1})
-    model = optimizer(named).fit(X, np.where(Y, "yes", "no"), sensitive_features=SEX)
+    model = optimizer(named, pos_label="yes").fit(X, np.where(Y, "yes", "no"), sensitive_features=SEX)
     assert model.rule_ == optimizer(numbered).fit(X, Y, sensitive_features=SEX).rule_
 
 
@@ -778,7 +779,8 @@ def test_the_first_partial_fit_is_a_fit(inner, settings, classes):
 
 def test_classes_of_a_partial_fit_must_be_those_of_y():
     for inner, known in ((LogisticRegression(), r"\['no', 'yes'\]"), (FROZEN, r"\[0, 1\]")):
-        model, y = optimizer(inner), Y if inner is FROZEN else np.where(Y, "yes", "no")
+        y, favorable = (Y, 1) if inner is FROZEN else (np.where(Y, "yes", "no"), "yes")
+        model = optimizer(inner, pos_label=favorable)
         for classes in ([0, 1, 2], ["yes"], ["yes", "maybe"], [[2]]):
             with pytest.raises(InputError, match=rf"`classes` must be the two classes of `y`, {known}, got \["):
                 model.partial_fit(X, y, classes=classes, sensitive_features=SEX)
@@ -968,6 +970,7 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "estimator": FROZEN,
         "max_gap": None,
         "min_ratio": None,
+        "pos_label": None,
         "overall_rate": None,
         "combine": "intersections",
         "ramp_width": 0.01,

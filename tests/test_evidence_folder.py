@@ -209,6 +209,24 @@ def test_small_categories_are_below_two_percent_of_all_people():
 # The folder --------------------------------------------------------------------------------------
 
 
+def test_findings_about_categories_too_small_to_judge_say_so():
+    few, scores = ["a"] * 25 + ["b"] * 28 + ["zz"], np.resize([0.2, 0.8], 54)
+    why = "Fewer than two categories have at least 30 people, so these rates can be far apart by chance alone."
+    only = fairramp.evidence(scores, few, report=False)
+    index, page = only.files["README.md"], only.files["impact-ratios.md"]
+    assert "Fewer than two categories have at least 30 people, so the main findings compare all of them" in index
+    assert "compare categories with at least 30" not in index
+    assert why in page
+    assert "fewer than two have at least 30 people" in only.files["annex-iv.md"]
+    columns = {"few": few + ["a"] * 6, "many": ["x"] * 30 + ["y"] * 30}
+    both = fairramp.evidence(
+        np.resize([0.2, 0.8, 0.9], 60), columns["many"], categories=columns, unknown=["b"], report=False
+    )
+    index = both.files["README.md"]
+    assert "The main findings compare categories with at least 30 people" in index
+    assert "Fewer than two categories by few, few / many have at least 30 people" in index
+
+
 def test_the_same_input_gives_the_same_files_and_their_checksums_hold(adult, tmp_path):
     first, second = made(adult, report=True), made(adult, report=True)
     assert first.files == second.files
@@ -271,6 +289,7 @@ def test_a_date_is_written_only_if_it_is_given(adult):
     assert not re.search(r"20\d\d-\d\d-\d\d", "".join(without.files.values()))
 
 
+@pytest.mark.filterwarnings("ignore:Some group labels differ only")
 def test_nothing_in_the_data_is_markup_or_a_formula():
     names = [*HOSTILE, "=cmd()", "{{ x }}", "a|b", "`x`", ":tada:", "<img src=x>"] * 2
     found = fairramp.evidence(

@@ -50,7 +50,7 @@ def write_rows(path, n=ROWS):
     groups = np.array(["Female", "Male", "other"])[rng.choice(3, n, p=[0.4, 0.594, 0.006])]
     scores = np.clip(rng.beta(2, 4, n) + 0.15 * (groups == "Male"), 0, 1).round(4)
     labels = (rng.random(n) < scores).astype(int)
-    with open(path, "w", newline="") as file:
+    with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "score", "sex", "earns", "note"])
         for i in range(n):
@@ -240,7 +240,7 @@ def test_an_output_that_cannot_be_a_folder_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "settings", "sentence"),
     [
-        ({"score": "note"}, {}, "“Score” 'note' in scores.csv has 'text 0' in row 1"),
+        ({"score": "note"}, {}, "'text 0' in line 2"),
         ({"score": "nothing"}, {}, "has no column 'nothing'"),
         ({"score": ""}, {}, "Choose the column with the score"),
         ({"group": "score"}, {}, "is the score column; choose a column with groups"),
@@ -325,7 +325,10 @@ def test_a_missing_extra_is_a_sentence(folder, name):
     command = [sys.executable, "-c", script + "from fairramp.cli import main; main()"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 2
-    assert f"{name} is not installed; install it with: pip install 'fairramp[web]'" in done.stderr
+    assert (
+        f"{name} is not installed; install it with: {sys.executable} -m pip install 'fairramp[web]'"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -439,7 +442,11 @@ def test_it_listens_on_this_machine_only(explorer):
     listening = Path("/proc/net/tcp")
     if not listening.exists():
         pytest.skip("/proc/net/tcp is not on this system")
-    ports = [line.split()[1].split(":") for line in listening.read_text().splitlines()[1:] if " 0A " in line]
+    ports = [
+        line.split()[1].split(":")
+        for line in listening.read_text(encoding="utf-8").splitlines()[1:]
+        if " 0A " in line
+    ]
     assert [address for address, port in ports if int(port, 16) == explorer.port] == ["0100007F"]
 
 
@@ -502,7 +509,7 @@ def test_files_without_a_choice_are_refused(tmp_path, text, sentence):
 
 def test_names_of_columns_are_text_on_the_page(tmp_path):
     bad = "<script>alert(1)</script>"
-    with open(tmp_path / "a.csv", "w", newline="") as file:
+    with open(tmp_path / "a.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["--score", bad, "y"])
         for i in range(300):

@@ -109,7 +109,7 @@ def test_the_summary_is_a_file_of_its_own(fitted, output):
     fitted.write("s.csv", rows())
     before = fitted.read("s.csv")
     run = [sys.executable, "-m", "fairramp.cli", "check", "rule.json", "-", "--summary", output]
-    with open(fitted.folder / "s.csv") as data:
+    with open(fitted.folder / "s.csv", encoding="utf-8") as data:
         done = subprocess.run(run, cwd=fitted.folder, stdin=data, capture_output=True, text=True)
     assert done.returncode == 2
     assert "--summary must be a file of its own" in done.stderr
@@ -184,7 +184,7 @@ def test_the_action_ends_with_the_verdict_and_the_exit_code_of_the_gate(gate, da
     assert told["verdict"] == verdict
     word = {"within": "passed", "exceeded": "failed"}.get(verdict, "undecided")
     assert f"**Gate {word}:**" in page
-    assert page == Path(told["summary"]).read_text() + "\n"
+    assert page == Path(told["summary"]).read_text(encoding="utf-8") + "\n"
     assert ("passed" in page) == (verdict == "within")
     assert ("::warning title=fairramp::Undecided" in log) == (verdict == "undecided")
 

@@ -213,6 +213,7 @@ def test_booleans_in_every_container_are_the_same_groups_and_stay_booleans(colum
     np.testing.assert_allclose(rule.probabilities(SCORES, column), expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:Some group labels differ only in type")
 def test_similar_booleans_integers_and_texts_are_different_groups():
     for fitted, asked in [(HALVES, HALVES.astype(int)), (HALVES.astype(int), HALVES)]:
         with pytest.raises(FairrampError, match="not in the fit rows"):

@@ -143,9 +143,9 @@ def test_bad_score_is_found_in_any_block_and_its_row_named(row):
     scores = np.full(300_000, 0.5)
     scores[row] = np.nan
     groups = np.arange(300_000) % 2
-    refused(lambda: fit_rule(scores, groups), f"row {row}.")
+    refused(lambda: fit_rule(scores, groups), f"row {row};")
     rule = Rule((0, 1), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
-    refused(lambda: rule.probabilities(scores, groups), f"row {row}.")
+    refused(lambda: rule.probabilities(scores, groups), f"row {row};")
 
 
 def test_first_of_several_bad_scores_is_named():

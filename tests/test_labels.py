@@ -168,7 +168,7 @@ def test_balanced_accuracy_is_the_mean_of_both_rates(isotonic):
 def test_nobody_or_everybody_is_selected_if_that_costs_least(costs, who):
     scores, groups, labels = miscalibrated()
     with pytest.warns(
-        fairramp.FairrampWarning, match=f"The best equal rate is {who} is selected. To avoid this, set"
+        fairramp.FairrampWarning, match=f"The best equal rate is {who} is selected. If lower scores are better"
     ):
         rule = fit_rule(scores, groups, labels, target_rate="accuracy", costs=costs)
     assert np.ptp(rule.probabilities(scores, groups)) == 0
@@ -399,8 +399,8 @@ def test_missing_labels_raise_if_needed(target):
         ([0, 2], "`labels` must be 0 or 1, got 2.0 in row 1; pass 1 for the favorable class"),
         ([0, float("nan")], "`labels` must be 0 or 1, got nan in row 1."),
         ([0, 1, 1], "`labels` has 3 rows but `scores` has 2; the lengths must match."),
-        ([[0, 1]], "`labels` must be one column, got shape (1, 2)."),
-        (["no", "yes"], "`labels` must be numbers, got text."),
+        ([[0, 1]], "`labels` must be one column, got shape (1, 2); pass 1 for"),
+        (["no", "yes"], "`labels` must be numbers, got text; pass 1 for"),
         (
             0.05,
             "`labels` must be one column of 0 and 1, got 0.05; pass settings by name, such as max_gap=0.05.",

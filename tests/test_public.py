@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import rlcompleter
 import subprocess
 import sys
 
@@ -80,6 +81,15 @@ NAMES = ERRORS | {
 def test_public_names_are_these():
     assert set(fairramp.__all__) == NAMES
     assert all(hasattr(fairramp, name) for name in NAMES)
+
+
+def test_dir_and_tab_completion_show_the_public_names_only():
+    importlib.import_module("fairramp.compat.fairlearn")  # a submodule that was imported is no public name
+    assert dir(fairramp) == sorted(NAMES)
+    completer, found = rlcompleter.Completer({"fairramp": fairramp}), []
+    while (word := completer.complete("fairramp.", len(found))) is not None:
+        found.append(word.rstrip("("))
+    assert set(found) == {f"fairramp.{name}" for name in NAMES if not name.startswith("_")}
 
 
 def test_import_loads_neither_scikit_learn_nor_any_engine():

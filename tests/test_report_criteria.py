@@ -162,7 +162,7 @@ def test_page_shows_these_rates_and_their_limit(case):
         assert f'<th scope="row">Gap between {one.rate}s</th>' in page
         assert f'<th scope="row">Ratio of {one.rate}s, lowest to highest</th>' in page
         if event is not SELECTION:
-            assert f">label {one.label}</th>" in page
+            assert f">{'favorable' if one.label else 'other'} outcome</th>" in page
             assert f"{one.short}, the {one.rate}, is" in page
     narrow = "true and false positive rates" if event.parts else rates
     assert f"Equal {narrow} are one narrow notion of fairness" in page
@@ -265,7 +265,10 @@ def test_groups_without_rows_of_the_label_are_left_out_and_named():
     content = make_content(rule, scores, group, fewer)
     assert [g.name for g in content.groups] == ["0", "1"]
     assert content.rows == (group < 2).sum()
-    assert any("Groups without rows with label 1" in note and "\u20682\u2069" in note for note in content.notes)
+    assert any(
+        "Groups without rows with the favorable outcome (label 1)" in note and "\u20682\u2069" in note
+        for note in content.notes
+    )
     with pytest.raises(fairramp.InputError, match="No group of the rule has rows with label 1"):
         make_content(rule, scores, group, np.zeros_like(labels))
 
@@ -276,7 +279,8 @@ def test_groups_are_small_if_they_have_few_rows_of_the_label():
     rule = quiet_fit(scores, group, labels, criterion="equal_opportunity", max_gap=0.1)
     content = make_content(rule, scores, group, labels)
     assert [g.small for g in content.groups] == [False, True, False]
-    assert any("fewer than 30 rows with label 1: group \u20681\u2069 (10 rows)" in note for note in content.notes)
+    few = "fewer than 30 rows with the favorable outcome (label 1): group \u20681\u2069 (10 rows)"
+    assert any(few in note for note in content.notes)
 
 
 @pytest.mark.parametrize("criterion", EVENT_OF)

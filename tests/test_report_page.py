@@ -15,6 +15,7 @@ import vl_convert
 
 import fairramp
 from fairramp import Ramp, Rule
+from fairramp.core.labels import show_label
 from fairramp.show.charts.dumbbell import Changes, Dots, dumbbell_chart
 from fairramp.show.charts.frontier import frontier_chart
 from fairramp.show.charts.pieces import Groups, finished
@@ -245,10 +246,10 @@ def library_table(case, rule):
             "no longer selected": [[less[part].sum() for part in parts], found.changed_to_no],
         },
         "table-errors": {
-            "label 1": [[int((labels[part] == 1).sum()) for part in parts]],
+            "favorable outcome": [[int((labels[part] == 1).sum()) for part in parts]],
             "TPR before": rates(found.before, "true_positive"),
             "TPR after": rates(found.after, "true_positive"),
-            "label 0": [[int((labels[part] == 0).sum()) for part in parts]],
+            "other outcome": [[int((labels[part] == 0).sum()) for part in parts]],
             "FPR before": rates(found.before, "false_positive"),
             "FPR after": rates(found.after, "false_positive"),
             "accuracy before": [naive(right[0])],
@@ -507,7 +508,7 @@ def test_names_are_inert_on_the_page_in_charts_and_in_files():
     for link in hostile.all("a"):
         assert link.attrs["href"].startswith(("data:text/csv;charset=utf-8,%EF%BB%BF", "#"))
     shown, _ = hostile.table("table-people")
-    visible = [re.sub(r"[^ -~]", " ", name) for name in HOSTILE]
+    visible = [re.sub(r"[^ -~]", " ", show_label(name)) for name in HOSTILE]
     assert [re.sub(r"[^ -~]", " ", name) for name in shown] == visible
     assert not re.search(r"[\u202a-\u202e\u200f]", hostile.one("main").text)
     for spec, other in zip(*(page.payload["charts"].values() for page in pages), strict=True):
@@ -728,7 +729,7 @@ def test_other_rates_that_the_rule_drives_apart_stand_beside_the_verdict():
         gaps.append(abs(rates[0] - rates[1]))
     content = make_content(rule, data.score, data.sex, data.label)
     assert say(content, content.chosen)["harm"][0] == (
-        "Side effect: among people with label 1 (recorded outcome yes), the gap between groups grows from "
+        "Side effect: among people with the favorable outcome (label 1), the gap between groups grows from "
         f"{100 * gaps[0]:.1f} points to {100 * gaps[1]:.1f} points."
     )
     unlabeled = make_content(rule, data.score, data.sex)

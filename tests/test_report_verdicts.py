@@ -154,11 +154,12 @@ def test_verdicts_follow_from_rates_intervals_and_limits(case):
 
     words = {WITHIN: "Meets", EXCEEDED: "Below" if limit.is_ratio else "Above"}
     assert judgment.headline.startswith(f"{words[judgment.rows]} the ")
-    # Small groups are named, with their sizes, but do not lead unless fewer than two others remain.
+    # Small groups are named, with their sizes, but do not lead if two others can be compared.
     small = [(f"g{i}", size) for i, size in enumerate(sizes) if size < 30]
     assert re.findall(r"(g\d) \(([\d,]+)\)", unmarked(judgment.small)) == [(g, str(n)) for g, n in small[:5]]
     large = [i for i, size in enumerate(sizes) if size >= 30]
-    led = large if len(large) > 1 else range(len(sizes))
+    homes = [0 if strata is None else strata[i] for i in large]
+    led = large if len(set(homes)) < len(homes) else range(len(sizes))
     of = [0] * len(sizes) if strata is None else [strata[i] for i in led]
     for name, (was, now) in rates.items():
         apart = naive_ratio if limit.is_ratio else naive_gap

@@ -64,7 +64,9 @@ def test_every_issue_form_is_tested_and_blank_issues_are_allowed():
 def test_the_changelog_has_the_headings_of_its_format():
     page = read("CHANGELOG.md")
     versions = re.findall(r"^## (.*)$", page, re.MULTILINE)
-    assert all(v == "Unreleased" or re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", v) for v in versions)
+    newest, *released = versions
+    assert re.fullmatch(r"\d+\.\d+\.\d+ - (unreleased|\d{4}-\d\d-\d\d)", newest)
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d", v) for v in released)
     kinds = set(re.findall(r"^### (.*)$", page, re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 

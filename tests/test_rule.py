@@ -949,11 +949,12 @@ def test_bare_file_name_is_in_the_current_folder(tmp_path, monkeypatch):
 
 def test_saving_again_replaces_the_file(tmp_path):
     path = tmp_path / "rule.json"
-    path.write_text("x" * 100_000)
+    path.write_text("x" * 100_000, encoding="ascii")
     RULE.save(path)
     assert path.read_text(encoding="utf-8") == TEXT
 
 
+@pytest.mark.posix("files have access lists instead of permissions")
 def test_umask_is_respected(tmp_path):
     path = tmp_path / "rule.json"
     mask = os.umask(0o027)
@@ -965,6 +966,7 @@ def test_umask_is_respected(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+@pytest.mark.posix("files have access lists instead of permissions")
 def test_saving_again_keeps_permissions(tmp_path):
     path = tmp_path / "rule.json"
     RULE.save(path)
@@ -973,7 +975,7 @@ def test_saving_again_keeps_permissions(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.posix("pipes have no names in folders")
 def test_pipe_is_written_and_stays_a_pipe(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

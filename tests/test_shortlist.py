@@ -217,7 +217,7 @@ def test_text_table_and_dictionary():
     found = fairramp.select([0.9, 0.8, 0.7, 0.6, 0.1], list("AABBC"), places=2, min_ratio=0.8)
     text = repr(found)
     assert text.startswith(
-        "2 places for 5 people.\nSelection rate: highest in A 50.0% (1 of 2 people), lowest in C"
+        "2 places for 5 people.\nSelection rate: highest in A and B 50.0% (2 of 4 people), lowest in C"
     )
     assert found.sentences()[-1] == (
         "The ratio of 0.00 is below the limit of 0.8. No division of the places meets the limit; this is the "

@@ -45,7 +45,7 @@ def test_unseen_group_raises_naming_unseen_and_fitted_groups(method):
         (["0", "1", "2"], [0], "[0]; fitted groups: ['0', '1', '2']"),
         ([5, 10**9, 10**12], [6], "[6]; fitted groups: [5, 1000000000, 1000000000000]"),
         (["a", "A", "å"], ["ä"], "['ä']; fitted groups: ['A', 'a', 'å']"),
-        ([True, False, None], ["None"], "['None']; fitted groups: [False, True, None]"),
+        ([True, False, None], ["None"], "['None']; fitted groups: [False, True, (missing)]"),
         (
             [("f", 1), ("f", 2), ("m", 1)],
             [("m", 2)],
@@ -55,7 +55,7 @@ def test_unseen_group_raises_naming_unseen_and_fitted_groups(method):
     ],
 )
 def test_unseen_labels_of_every_type_are_named(fitted, asked, named):
-    rule = fit_rule(SCORES, [fitted[code] for code in CODES])
+    rule = quiet_fit(SCORES, [fitted[code] for code in CODES])  # some differ only in case
     with pytest.raises(UnseenGroupError) as caught:
         rule.probabilities([0.5], asked)
     assert named in str(caught.value)
@@ -127,7 +127,9 @@ def test_python_and_the_command_line_list_the_same_groups():
         return unseen_groups(["male", None], ["Female", "Male"], policies=("pooled",), **options)
 
     python, command = str(told()), told(rows=[2, 1]).told(spelled)
-    assert python.startswith("Groups not in the fit rows: ['male', None]; fitted groups: ['Female', 'Male']. ")
+    assert python.startswith(
+        "Groups not in the fit rows: ['male', (missing)]; fitted groups: ['Female', 'Male']. "
+    )
     assert command.startswith(
         "Groups not in the fit rows: male (2 rows), (missing) (1 row); fitted groups: Female"
     )
@@ -156,7 +158,7 @@ def test_long_lists_of_groups_are_shortened():
         rule.probabilities(SCORES, 1_000 + np.arange(len(SCORES)))
     assert "1009, … 590 more]" in str(caught.value)
     assert "9, … 290 more]" in str(caught.value)
-    assert len(str(caught.value)) < 300
+    assert len(str(caught.value)) < 320
 
 
 def test_unused_categories_are_not_unseen_groups():
@@ -329,7 +331,7 @@ def test_missing_value_seen_in_the_fit_is_its_own_group(policy, missing, asked):
 
 @pytest.mark.parametrize("asked", MISSING, ids=repr)
 def test_missing_value_not_seen_in_the_fit_is_unseen(asked):
-    with pytest.raises(UnseenGroupError, match=r"\[None\]"):
+    with pytest.raises(UnseenGroupError, match=r"\[\(missing\)\]"):
         fit_rule(SCORES, GROUPS).probabilities([0.4], [asked])
     for policy in ("pooled", "original"):
         rule = fit_rule(SCORES, GROUPS, unseen_group=policy)
@@ -348,7 +350,7 @@ def test_missing_value_not_seen_in_the_fit_is_unseen(asked):
     ids=["pandas", "category", "categorical", "polars", "polars categorical"],
 )
 def test_missing_value_in_any_column_type_is_unseen(column):
-    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \[None\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \[\(missing\)\]"):
         fit_rule(SCORES, GROUPS).probabilities([0.4, 0.4], column)
 
 

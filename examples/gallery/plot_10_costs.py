@@ -4,8 +4,8 @@ Loans: a risk score, and what errors cost
 
 A bank scores the risk that a loan is not repaid, so low scores are good: ``higher_is_better=False``. A loan that
 is not repaid costs five times as much as a good loan that is refused: ``costs=(5, 1)``. At these costs, a rule
-with a gap of 2 points between two regions costs less than the bank's own cutoff with a gap of 29 points. The
-applications are simulated.
+with a gap of 2 percentage points between two regions costs less than the bank's own cutoff, which has a gap of 29
+points. The applications are simulated.
 """
 
 import matplotlib.pyplot as plt
@@ -40,12 +40,12 @@ rule = fairramp.fit_rule(
 print(rule)
 
 # %%
-# An audit of the rule uses the costs of its fit.
+# An audit of the rule uses the costs that the rule was fitted with.
 
 print(fairramp.audit(risk, region, repaid, rule=rule).gaps())
 
 # %%
-# What each allowed gap costs, in units of one good loan that is refused.
+# The chart shows what each allowed gap costs. The unit is the cost of one good loan that is refused.
 
 curve = fairramp.frontier(risk, region, repaid, costs=(5, 1), **bank)
 gaps = 100 * np.array(curve.gaps)

@@ -32,7 +32,7 @@ found = fairramp.select(
 print(found)
 
 # %%
-# The same list in another order gets the same answer.
+# The same list in another order gives the same result.
 
 order = rng.permutation(n)
 again = fairramp.select(
@@ -52,8 +52,8 @@ nearly = fairramp.select(score, district, places=99, ids=ids, key=key)
 print(nearly)
 
 # %%
-# Admission rates by score alone and with the limit. With the limit, all rates are in the shaded band, from 80% of
-# the highest rate to the highest.
+# The chart shows admission rates by score alone and with the limit. With the limit, all rates are in the shaded
+# band, which extends from 80% of the highest rate to the highest rate.
 
 sizes = np.array(found.rows)
 by_score = 100 * np.array(found.places_by_score) / sizes

@@ -3,8 +3,8 @@ Equal opportunity: the same chance for people who would repay
 =============================================================
 
 A bank grants loans at a score of at least 0.5. Among applicants who would repay, 77.8% of those from the city get
-a loan, but only 50.0% of those from the country, because the model underrates them. With
-``criterion="equal_opportunity"``, both shares are 77.3%. The applications are simulated.
+a loan, but only 50.0% of those from the country do, because the model underrates applicants from the country.
+With ``criterion="equal_opportunity"``, both shares are 77.3%. The applications are simulated.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ bias = np.where(home == "country", 0.6, 0.0)
 score = 1 / (1 + np.exp(-2 * (talent - bias)))
 
 # %%
-# The fit needs labels: here, whether loans were repaid. Decisions need only the score and the group.
+# The fit needs labels; here, they record whether loans were repaid. Decisions need only the score and the group.
 
 rule = fairramp.fit_rule(score, home, repaid, criterion="equal_opportunity")
 print(rule)
@@ -40,8 +40,8 @@ print(
 )
 
 # %%
-# Scores of people who repaid. The colored part of each histogram is selected, and both colored parts are the same
-# share of their group.
+# The chart shows the scores of people who repaid. The colored part of each histogram is selected; it is the same
+# share in both groups.
 
 edges = np.linspace(0, 1, 51)
 fig, axes = plt.subplots(
@@ -74,4 +74,4 @@ plt.show()
 
 # %%
 # One caution: a bank sees repayment only for loans that it granted. If labels are missing for people who were
-# refused in the past, error rates measured on the others can mislead.
+# refused in the past, error rates measured on the other people can be misleading.

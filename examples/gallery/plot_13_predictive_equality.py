@@ -3,8 +3,8 @@ Predictive equality: inspections without cause
 ==============================================
 
 An office inspects firms whose score is at least 0.5. Here, a yes is a burden: a false positive is the inspection
-of a firm that did nothing wrong. With ``criterion="predictive_equality"``, such inspections are equally frequent
-among small and large firms. The firms are simulated.
+of a firm that did nothing wrong. With ``criterion="predictive_equality"``, small and large firms that did nothing
+wrong are inspected equally often. The firms are simulated.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ n = 20_000
 size = np.where(rng.random(n) < 0.7, "small", "large")
 risk = rng.normal(size=n) - 1.2
 violated = (rng.random(n) < 1 / (1 + np.exp(-2 * risk))).astype(int)
-# The model sees less of small firms' records, and takes missing papers for a sign of risk.
+# The model sees fewer records of small firms and treats missing records as a sign of risk.
 noise = np.where(size == "small", rng.normal(0.4, 0.6, n), 0.0)
 score = 1 / (1 + np.exp(-2 * (risk + noise)))
 
@@ -33,7 +33,7 @@ rule = fairramp.fit_rule(score, size, violated, criterion="predictive_equality")
 print(rule)
 
 # %%
-# Three rates of each group, before and after. Only the first one is equal.
+# The chart shows three rates of each group, before and after. The rule makes only the first one equal.
 
 before = (score >= 0.5).astype(float)
 after = rule.probabilities(score, size)

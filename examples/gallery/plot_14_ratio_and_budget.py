@@ -3,7 +3,7 @@ A ratio and a budget: one in ten is selected
 ============================================
 
 With ``overall_rate=0.1``, exactly one in ten people is selected, averaged over the random draws. ``min_ratio``
-limits how far the groups' rates are apart: 0.8 means that the lowest rate is at least 80% of the highest. The
+limits how far apart the groups' rates are: 0.8 means that the lowest rate is at least 80% of the highest. The
 scores ship with the package and predict who earns more than $50,000 a year.
 """
 
@@ -21,8 +21,9 @@ rule = fairramp.fit_rule(data.score, data.sex, min_ratio=0.8, overall_rate=0.1)
 print(rule)
 
 # %%
-# A ratio of 0.8, "four fifths", is a rule of thumb in some US employment cases. Meeting it is not compliance. Fit
-# other ratios with the same budget, and see how many of the selected people earn more than $50,000.
+# A ratio of 0.8, or "four fifths," is a rule of thumb in some US employment cases. Meeting it is not the same as
+# complying with the law. Fit rules for other ratios with the same budget, and see what share of the selected
+# people earns more than $50,000.
 
 ratios = np.linspace(0.1, 1, 19)
 rates, precision = [], []

@@ -2,9 +2,10 @@
 Equalized odds: both error rates, and who pays for them
 =======================================================
 
-The scores in the package predict who earns more than $50,000 a year (label 1), and they rank women better than
-men. With ``criterion="equalized_odds"``, both groups get the same true positive rate and the same false positive
-rate. To come down to the rates of men, women get a wider ramp: more of them are decided at random.
+The scores in the package predict who earns more than $50,000 a year (label 1), and they rank women more
+accurately than men. With ``criterion="equalized_odds"``, both groups get the same true positive rate and the same
+false positive rate. So that their rates match those of men, women get a wider *ramp*, the range of scores in
+which people are decided at random.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +29,8 @@ rule = fairramp.fit_rule(*fit_rows, criterion="equalized_odds")
 print(rule)
 
 # %%
-# A gap of a few points gives back most of the accuracy, measured here on the rows that were not used in the fit.
-# With a gap of 5 points, both ramps are narrow again.
+# Allowing a gap of a few points restores most of the accuracy, which is measured here on rows that were not used
+# in the fit. With a gap of 5 points, both ramps are narrow again.
 
 rules = {
     max_gap: fairramp.fit_rule(
@@ -68,8 +69,8 @@ for max_gap, one in rules.items():
 
 # %%
 # What does this mean for people with a high score? The classifier selects everyone with a score of 0.8. The rule
-# still selects all men with this score, but not all women, although the scores are more often right about women.
-# This is the price of equal error rates.
+# still selects all men with this score, but not all women, although the scores are more accurate for women. This
+# is the price of equal error rates.
 
 for max_gap, one in rules.items():
     chances = one.probabilities([0.3, 0.8] * 2, np.repeat(one.groups, 2))
@@ -101,5 +102,5 @@ axes[0].legend(frameon=False, loc="upper left", fontsize=9)
 plt.show()
 
 # %%
-# Use equalized odds only if you can defend that decisions about one group become less accurate on purpose. It is
+# Use equalized odds only if you can justify making decisions about one group less accurate on purpose. It is
 # better to improve the scores of the other group.

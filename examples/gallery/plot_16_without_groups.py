@@ -2,8 +2,10 @@
 Decisions without the group
 ===========================
 
-A rule by group probabilities never reads anybody's group. How close it brings the selection rates of the true
-groups depends on what the probabilities know. Here, a synthetic proxy ranges from useless to nearly certain.
+A rule can use *group probabilities*: for each person, how likely they are to belong to each group. Such a rule
+never reads anybody's group. How close to each other it brings the selection rates of the true groups depends on
+how well the probabilities predict the groups. Here, a synthetic proxy for the group ranges from useless to nearly
+certain.
 """
 
 import warnings
@@ -26,9 +28,10 @@ survey, fit, new = np.array_split(rng.permutation(len(woman)), 3)
 # %%
 # A group model
 # -------------
-# The demo data has no feature that reveals a person's sex, so we draw one: a normal number whose mean is higher
-# for women. In practice, it could be the share of women among people with the same first name. The survey rows
-# have known groups, and train a model of the group. All other rows have only their features.
+# The demo data has no feature that reveals a person's sex, so we draw one: a normally distributed number whose
+# mean is higher for women. In practice, it could be the share of women among people with the same first name. A
+# model of the group is trained on the survey rows, whose groups are known. For all other rows, only the features
+# are known.
 
 
 def group_probabilities(strength, rows):
@@ -49,8 +52,8 @@ print(rule)
 # %%
 # Measured by the true groups
 # ---------------------------
-# An audit takes the true groups and, apart from them, the probabilities that the rule decides by. Compare weak
-# and strong proxies on rows that neither model nor rule has seen. Where the proxy is weak, the rule has to select
+# An audit takes the true groups and, separately, the probabilities that the rule uses. Compare weak and strong
+# proxies on rows that neither the model nor the rule has seen. Where the proxy is weak, the rule has to select
 # very few people to make expected rates equal.
 
 strengths = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
@@ -116,8 +119,9 @@ axes[0].set_ylim(0, None)
 plt.show()
 
 # %%
-# The dotted lines are a rule that knows the groups. A strong proxy comes close to it; a weak one costs accuracy.
-# The gap alone does not show this, because two very low rates are close to each other as well.
+# The dotted lines show a rule that knows the groups. With a strong proxy, the results are close to those of this
+# rule; a weak proxy costs accuracy. The gap alone does not show this, because two very low rates are close to
+# each other as well.
 
 for strength, found in zip(strengths, audits, strict=True):
     print(

@@ -3,8 +3,8 @@ Several attributes, one by one
 ==============================
 
 With ``combine="each"``, rates are equal by sex and equal by race, but not in every intersection of both. The rule
-has one shift per value instead of one threshold per intersection, and it can decide intersections that it never
-saw. On new people, it does not have smaller gaps than a rule for intersections.
+has one shift per value instead of one threshold per intersection, and it can make decisions for intersections
+that it never saw. On new people, its gaps are not smaller than those of a rule for intersections.
 """
 
 import warnings
@@ -38,7 +38,8 @@ print(each)
 # What remains between intersections
 # ----------------------------------
 # The chart shows the selection rates of all intersections with approximate 95% confidence intervals. The first
-# rule makes the means of each sex and each race nearly equal; the second one every rate.
+# rule makes rates nearly equal by sex and by race; the second rule makes the rates of all intersections nearly
+# equal.
 
 cells = intersections.groups
 members = [(data.sex == sex) & (data.race == race) for sex, race in cells]
@@ -71,8 +72,8 @@ plt.show()
 # ----------
 # On its fit rows, a rule for intersections leaves no gap anywhere. With few fit rows, this does not hold for new
 # people. Fit both rules to 4,000 random rows, measure the gaps on the other 20,421, and repeat this twenty times.
-# By sex or race, both rules end up about equally far apart; between intersections, ``"each"`` is further apart,
-# because it does not aim at them.
+# By sex or race, both rules have about the same gap. Between intersections, ``"each"`` has the larger gap,
+# because it does not try to make their rates equal.
 
 gaps: dict[str, list[tuple[float, float]]] = {"each": [], "intersections": []}
 with warnings.catch_warnings():

@@ -3,8 +3,8 @@ More than two classes
 =====================
 
 A classifier predicts how many hours a week people work: under 40, 40 or over 40. Its rate of "over 40" is 31% for
-men and 8% for women. A rule with one offset per class and group makes the rates of all classes nearly equal.
-Labels are used only to measure accuracy.
+men and 8% for women. A rule with one offset per class and group makes the rate of every class nearly equal across
+groups. Labels are used only to measure accuracy.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,8 @@ fit, new = np.array_split(
 # Offsets
 # -------
 # The rule subtracts the offsets of a person's group from the scores of the classes and chooses the class with the
-# largest result. A positive offset makes a class rarer, a negative one more frequent.
+# largest result. A positive offset makes a class less frequent in the group; a negative offset makes it more
+# frequent.
 
 rule = fairramp.fit_class_rule(
     data.probabilities[fit], data.sex[fit], classes=data.classes, max_gap=0.02
@@ -35,8 +36,8 @@ print(rule)
 # %%
 # Rates on new people
 # -------------------
-# The chart shows the other half of the people, with 95% confidence intervals. The rule was not fitted on them.
-# Gray points are the classifier's own decisions.
+# The chart shows the other half of the people, on whom the rule was not fitted, with 95% confidence intervals.
+# Gray points are rates of the classifier's own decisions.
 
 found = fairramp.audit_classes(
     data.probabilities[new], data.sex[new], data.label[new], rule=rule
@@ -110,7 +111,7 @@ plt.show()
 # %%
 # Limits for everybody
 # --------------------
-# The new people also limit the gap in the population they come from.
+# The new people also provide limits on the gap in the population that they come from.
 
 print(
     rule.certificate(

@@ -2,11 +2,11 @@
 Adult census data, end to end
 =============================
 
-For people the rule has not seen, the gap between men's and women's selection rates falls from 17.3 to 3.2 points,
-and accuracy falls from 85.7% to 84.3%. This example audits a classifier, chooses a gap, fits a rule, checks it on
-new rows and makes decisions.
+For people the rule has not seen, the gap between men's and women's selection rates falls from 17.3 to 3.2
+percentage points, and accuracy falls from 85.7% to 84.3%. This example audits a classifier, chooses a gap, fits a
+rule, checks it on new rows and makes decisions.
 
-The scores are real: a logistic regression predicts who earns more than $50,000 a year. They ship with the
+The scores are real: a logistic regression predicts who earns more than $50,000 a year. The scores ship with the
 package, so nothing is downloaded.
 """
 
@@ -27,8 +27,8 @@ print(fairramp.audit(data.score, data.sex, data.label))
 # %%
 # See what each gap costs
 # -----------------------
-# A smaller gap costs accuracy. Fit rules for many values of ``max_gap`` on one half of the rows and measure them
-# on the other half.
+# A smaller gap costs accuracy. To see how much, fit rules for many values of ``max_gap`` on one half of the rows
+# and measure them on the other half.
 
 fit, rest = slice(0, 12000), slice(12000, None)
 frontier = fairramp.frontier(
@@ -51,8 +51,8 @@ ramps = rule.plot()
 # %%
 # Check the rule on new rows
 # --------------------------
-# The gap is usually somewhat larger on new rows than on the fit rows. The certificate states limits on the gap in
-# the population.
+# The gap is usually somewhat larger on new rows than on the *fit rows*, the rows that the rule was fitted on. The
+# certificate states limits on the gap in the population.
 
 found = fairramp.audit(
     data.score[rest], data.sex[rest], data.label[rest], rule=rule

@@ -2,9 +2,9 @@
 Intersectional groups
 =====================
 
-A rule that equalizes selection rates by sex leaves a gap of 14.2 points between groups defined by both sex and
-race. A rule for these ten groups reduces the gap to 2.0 points. The price is statistical: the smallest group has
-68 rows, so the gap for new people is known less precisely.
+A rule that makes selection rates equal by sex leaves a gap of 14.2 percentage points between groups defined by
+both sex and race. A rule for these ten groups reduces the gap to 2.0 points. The price is statistical: the
+smallest group has 68 rows, so the gap for new people is known less precisely.
 """
 
 import warnings
@@ -85,8 +85,8 @@ print(
 # Small groups can borrow
 # -----------------------
 # With ``small_groups="borrow"``, the ramp of a small group also depends on the scores of the other groups. Rates
-# on the fit rows are then no longer exactly equal, but the gap for new people shrinks. To see this, fit a rule to
-# 4,000 random rows and measure its gap on the other 20,421. Do this twenty times.
+# on the fit rows are then no longer exactly equal, but the gap for new people is smaller. To see this, fit a rule
+# to 4,000 random rows and measure its gap on the other 20,421. Repeat this twenty times.
 
 gaps: dict[str, list[float]] = {"alone": [], "borrow": []}
 with warnings.catch_warnings():

@@ -3,9 +3,9 @@ DuckDB: fit and decide inside the database
 ==========================================
 
 This example fits a rule to two million rows in a Parquet file and applies it, without loading the rows into
-Python. The gap between three regions falls from 18.9 to 1.0 points. DuckDB computes sums per group and score bin;
-only those sums and a few scores near the ends of ramps reach Python. The same code works for files larger than
-memory.
+Python. The gap between three regions falls from 18.9 to 1.0 percentage points. DuckDB computes sums for each
+group and bin of scores; only these sums and a few scores near the thresholds reach Python. The same code works
+for files larger than memory.
 """
 
 import tempfile

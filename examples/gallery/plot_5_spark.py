@@ -2,12 +2,12 @@
 Spark: the same rule on a cluster
 =================================
 
-A rule fitted by Spark has the same thresholds as one fitted in memory. A Spark dataframe goes in and a Spark
+A rule fitted by Spark has the same thresholds as one fitted in memory. A Spark dataframe goes in, and a Spark
 dataframe comes out. Each pass over the data is an ordinary Spark job, so a lost executor costs time but does not
 change the result.
 
-Here Spark runs on one machine, which needs Java 17 or 21. `Large tables <../scale.html>`__ shows what a fit costs
-for 10⁷ to 10¹² rows.
+In this example, Spark runs on one machine, which needs Java 17 or 21. `Large tables <../scale.html>`__ shows what
+a fit costs for 10⁷ to 10¹² rows.
 """
 
 import matplotlib.pyplot as plt

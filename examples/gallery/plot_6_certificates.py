@@ -2,9 +2,10 @@
 Certificates and sample size
 ============================
 
-On its fit rows, a rule limits the gap to ``max_gap`` exactly; in the population, the gap is often larger, by
-chance. In this simulation, with 250 to 8,000 fit rows, the estimated limit at 95% confidence held for 92 to 99
-of the 100 samples of each size. ``rows_needed`` tells you in advance how many rows a limit requires.
+On the *fit rows*, the rows that it was fitted on, a rule limits the gap to ``max_gap`` exactly. In the
+population, the gap is often larger, by chance, and a certificate states limits on it. In this simulation, with
+250 to 8,000 fit rows, the estimated limit at 95% confidence held for 92 to 99 of the 100 samples of each size.
+``rows_needed`` tells you in advance how many rows a limit requires.
 """
 
 import matplotlib.pyplot as plt
@@ -46,9 +47,9 @@ for i, size in enumerate(sizes):
     )
 
 # %%
-# Each dot is the true gap of the rule for one sample, in orange if it exceeds its estimated limit. The estimated
-# limit follows the 95th percentile of the true gaps; the proven limit is about twice the
-# estimated one.
+# Each dot is the true gap of the rule for one sample, in orange if this gap exceeds its estimated limit. The
+# estimated limit follows the 95th percentile of the true gaps; the proven limit is about twice the estimated
+# limit.
 
 fig, ax = plt.subplots()
 for size, gaps, limits in zip(sizes, true_gaps, estimated, strict=True):
@@ -92,8 +93,8 @@ plt.show()
 # %%
 # A limit that holds in the population
 # ------------------------------------
-# On its own, ``max_gap`` applies to the fit rows. With ``confidence=0.95``, the gap on the fit rows is limited to
-# a smaller value, so that the gap in the population is at most ``max_gap`` with 95% confidence:
+# On its own, ``max_gap`` applies only to the fit rows. With ``confidence=0.95``, the gap on the fit rows is
+# limited to a smaller value, so that the gap in the population is at most ``max_gap`` with 95% confidence:
 
 settings = {"max_gap": 0.05, "target_rate": 0.2}
 for confidence in (None, 0.95):

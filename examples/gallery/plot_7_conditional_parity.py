@@ -2,9 +2,9 @@
 Conditional parity: equal rates within departments
 ==================================================
 
-With ``strata=``, women and men have the same selection rate *within* each department, and an overall gap of 12.7
-points remains because more women than men apply to the department that accepts few people. Equalizing the overall
-rates instead would favor women in both departments. The applications are simulated.
+With ``strata=``, women and men have the same selection rate *within* each department. An overall gap of 12.7
+percentage points remains, because more women than men apply to the department that accepts few people. Equalizing
+the overall rates instead would favor women in both departments. The applications are simulated.
 """
 
 import matplotlib.pyplot as plt
@@ -87,8 +87,9 @@ fig.legend(
 plt.show()
 
 # %%
-# Equal overall rates favor women in both departments. Equal rates within departments leave an overall gap that
-# comes from who applies where. Numbers alone cannot decide which of the two is fair.
+# Equal overall rates favor women in both departments. Equal rates within departments leave an overall gap,
+# because women and men apply to different departments. Numbers alone cannot decide which of the two rules is
+# fair.
 
 print("men's rate minus women's, in points")
 for title, probability in {"before": before, **after}.items():

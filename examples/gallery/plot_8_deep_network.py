@@ -2,10 +2,10 @@
 Scores of a neural network
 ==========================
 
-A rule fitted on a network's logits cuts the gap between two cameras from 18.8 to 1.4 points. A network's
-probabilities pile up at 0 and 1, where many images appear to share a score. The network's *logits* still
-separate these images: pass logits with ``scale="logit"``. Here a small network decides whether a digit is 5 or
-more, and two in five images come from a camera that makes them dark.
+A rule fitted on a network's logits cuts the gap between two cameras from 18.8 to 1.4 percentage points. A
+network's probabilities pile up at 0 and 1, where many images appear to share a score. The network's *logits*, its
+outputs before the sigmoid, still differ for these images: pass the logits with ``scale="logit"``. Here, a small
+network decides whether a digit is 5 or more, and two in five images come from a camera that makes them dark.
 """
 # sphinx_gallery_thumbnail_number = 2
 

@@ -2,10 +2,11 @@
 Drift: is the gap still within its limit?
 =========================================
 
-Women's scores start to fall in month 7; the monthly check raises an alarm in month 8. A rule's estimated limit is
-valid only for the population its fit rows came from. ``rule.check`` compares the gap on new rows with that limit
-and raises an alarm only if the gap is shown to be above it. Each check can raise a false alarm, so twelve checks
-take that risk twelve times. ``rule.monitor`` takes it once for the whole year and uses all rows so far.
+Women's scores start to fall in month 7; the monthly check raises an alarm in month 8. A rule's estimated limit on
+the gap is valid only for the population that its fit rows came from. ``rule.check`` compares the gap on new rows
+with that limit and raises an alarm only if the gap is shown to be above the limit. Each check can raise a false
+alarm, so twelve checks take that risk twelve times. ``rule.monitor`` takes this risk only once for the whole year
+and uses all rows so far.
 """
 
 import matplotlib.pyplot as plt

@@ -183,7 +183,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Load a public name on first use."""
     if name not in _HOMES:
-        raise AttributeError(f"module 'fairramp' has no attribute {name!r}")
+        from fairramp.core.checks import nearest
+
+        near = None if name.startswith("_") else nearest(name, __all__, {"load": "Rule.load"})
+        raise AttributeError(f"module 'fairramp' has no attribute {name!r}{f'; {near}' if near else ''}")
     home = import_module(f"fairramp.{_HOMES[name]}")
     globals()[name] = value = getattr(home, name, home)  # some public names are modules
     return value

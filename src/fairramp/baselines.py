@@ -31,10 +31,12 @@ import numpy.typing as npt
 
 from fairramp.core.checks import check_length, check_option
 from fairramp.core.labels import Label, label_key
+from fairramp.core.public import public
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
 from fairramp.core.words import points
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_labels, as_scores, as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
@@ -98,6 +100,7 @@ class _FixedDecisions(ABC):
         >>> shift.probabilities([0.4, 0.4], ["A", "B"])
         array([1., 0.])
         """
+        check_aligned(scores=scores, groups=groups)
         return self._rule().probabilities(scores, self._codes(groups))
 
     def decide(
@@ -118,11 +121,13 @@ class _FixedDecisions(ABC):
         >>> shift.decide([0.4, 0.4], ["A", "B"])
         array([1, 0], dtype=int8)
         """
+        check_aligned(scores=scores, groups=groups, ids=ids)
         # Probabilities 0 and 1 need no draw, so any seed will do; `Rule` still checks the arguments.
         seed = 0 if ids is None and key is None and random_state is None else random_state
         return self._rule().decide(scores, self._codes(groups), ids=ids, key=key, random_state=seed)
 
 
+@public
 @dataclass(frozen=True, repr=False)
 class ShiftInference(_FixedDecisions):
     """Decisions by shift inference, as returned by `fit_shift_inference`.
@@ -189,6 +194,7 @@ def _check_scale(scale: str) -> None:
         )
 
 
+@public
 def fit_shift_inference(
     labels: Any, groups: Any, *, sample_weight: Any = None, scale: str = "probability"
 ) -> ShiftInference:
@@ -216,6 +222,7 @@ def fit_shift_inference(
     0.07
     """
     _check_scale(scale)
+    check_aligned(labels=labels, groups=groups, sample_weight=sample_weight)
     codes = encode_groups(groups)
     if not len(codes):
         raise InputError("is empty", argument="groups", remedy="pass at least one row")
@@ -244,6 +251,7 @@ def fit_shift_inference(
     )
 
 
+@public
 @dataclass(frozen=True, repr=False)
 class RejectOption(_FixedDecisions):
     """Decisions by the reject option, as returned by `fit_reject_option`.
@@ -332,6 +340,7 @@ class RejectOption(_FixedDecisions):
         )
 
 
+@public
 def fit_reject_option(
     scores: Any,
     groups: Any,
@@ -375,6 +384,7 @@ def fit_reject_option(
         raise InputError(
             "must be a tuple (scores, groups) or (scores, groups, sample_weight)", argument="validation"
         )
+    check_aligned(scores=scores, groups=groups, sample_weight=sample_weight)
     codes = encode_groups(groups)
     check_length("groups", len(codes), len(as_scores(scores)))
     found, rows, sums = _by_group(codes, sample_weight, "scores")

@@ -10,6 +10,8 @@ another argument: ``{labels}``, or ``{target_rate:accuracy}`` for an argument wi
 """
 
 import copyreg
+import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -75,6 +77,18 @@ class _Told(Exception):  # noqa: N818
         self.argument = names.get(self.argument or "", self.argument)
         self.args = (self.told(),)
         return self
+
+    def advise(self, remedy: str) -> None:
+        """Replace the remedy, by a caller that knows more."""
+        self.remedy = remedy
+        self.args = (self.told(),)
+
+    def locate(self, row: int, index: Any) -> None:
+        """Name the index of the row that the message is about, unless it equals the row's position."""
+        if index != row:
+            self.values = self.values | {"index": shown(index)}
+            self.rule = self.rule.replace("in row {row}", "at position {row} (index {index})")
+            self.args = (self.told(),)
 
     def told(self, spelled: Callable[[str, str], str] = _in_python) -> str:
         """The message, with arguments written by `spelled(name, value)`; `value` is "" if there is none."""
@@ -171,12 +185,15 @@ def _outside() -> int:
 
 
 def installing(extra: str) -> str:
-    """The command that installs an extra, from PyPI or from a clone.
+    """The command that installs an extra for the interpreter that runs this.
 
-    >>> installing("cli")
-    "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"
+    pip takes the fairramp that is installed there, so it works for a clone, too.
+
+    >>> print(installing("cli").partition(" ")[2])
+    -m pip install 'fairramp[cli]'
     """
-    return f"pip install 'fairramp[{extra}]' (in a clone: pip install '.[{extra}]')"
+    python = sys.executable or "python"
+    return f"{shlex.quote(python) if os.name == 'posix' else python} -m pip install 'fairramp[{extra}]'"
 
 
 def shown(value: Any) -> str:

@@ -8,6 +8,7 @@ from opened_page import assert_accessible, assert_texts_fit
 
 import fairramp
 from class_samples import class_people, quiet_class_fit
+from fairramp.core.labels import show_label
 from fairramp.core.words import percent, points, with_interval
 
 pytestmark = pytest.mark.browser
@@ -144,7 +145,7 @@ def test_dark_page_has_other_colors_and_the_same_texts(page):
 @on("hostile")
 def test_hostile_names_stay_text(page):
     assert [page.page.locator(tag).count() for tag in ("img", "iframe", "script")] == [0, 0, 3]
-    names = [name.replace("\n", " ") for name in HOSTILE]
+    names = [show_label(name) for name in HOSTILE]
     shown = page.page.locator("#table-gaps tbody th bdi").all_text_contents()
     assert shown == names
     assert set(page.page.locator("#table-rates tbody th bdi").all_text_contents()) == set(names)

@@ -50,7 +50,7 @@ class Opened:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder, data = tmp_path_factory.mktemp("explore"), fairramp.datasets.load_adult_scores()
-    with open(folder / "scores.csv", "w", newline="") as file:
+    with open(folder / "scores.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "score", "sex", "race", "earns"])
         writer.writerows(zip(data.id, data.score, data.sex, data.race, data.label, strict=True))
@@ -200,7 +200,7 @@ def test_a_column_without_numbers_is_a_sentence_beside_the_form(opened):
     page.page.select_option("#score", "race")
     page.page.click("#columns button")
     page.page.wait_for_selector("#columns-problem:not(:empty)")
-    assert "which is not a number" in page.text("#columns-problem")
+    assert "is not a number between 0 and 1 in 24,421 rows" in page.text("#columns-problem")
     assert not page.page.is_visible("#work")
 
 

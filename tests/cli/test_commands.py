@@ -141,6 +141,28 @@ def test_apply_keeps_columns_and_order_and_adds_two(fitted):
     assert any(0 < c < 1 for c in chances)
 
 
+def test_apply_says_when_decisions_or_rates_are_beyond_the_limit(fitted):
+    """Random draws may exceed the limit, which is for expected rates; on other rows, these may exceed it, too."""
+    fitted("fit", "scores.csv", "--score", "p", "--group", "g", "--max-gap", "0.05", "-o", "five.json", "-q")
+    seen = set()
+    for seed in range(12):
+        apply = ("apply", "five.json", "scores.csv", "--random-seed", seed, "-o", "out.csv")
+        found = json.loads(fitted(*apply, "--json").stdout)["groups"]
+        drawn = [row["selected"] / row["rows"] for row in found]
+        gap = round(100 * (max(drawn) - min(drawn)), 1)
+        text = " ".join(fitted(*apply).stdout.split())
+        told = (
+            "The limit of 5.0 points applies to the expected rates; the random draws made the gap {} points here."
+        )
+        assert (told.format(gap) in text) == (gap > 5)
+        assert ("applies to the expected rates" in text) == (gap > 5)
+        seen.add(gap > 5)
+    assert seen == {True, False}
+    fitted.write("new.csv", rows(800, line="{id},{p},{g},{y}").replace(",0.4", ",0.2"))
+    text = " ".join(fitted("apply", "five.json", "new.csv", "-o", "out.csv").stdout.split())
+    assert "points apart on these rows. The limit of 5.0 points applies to the fit rows; fairramp check" in text
+
+
 def test_apply_without_key_adds_only_the_probability(fitted):
     done = fitted("apply", "rule.json", "scores.csv", "-o", "out.csv")
     assert "No decisions were made" in done.stdout
@@ -182,7 +204,7 @@ def test_frontier_writes_its_table(shell):
     shell("frontier", *columns, "-o", "f.parquet", "-q")
     shell("frontier", *columns, "-o", "f.svg", "-q")
     assert shell.read("f.svg").startswith("<svg")
-    assert ".svg" not in shell.error("frontier", *columns, "-o", "f.pdf")
+    assert ".svg, .png or .html" in shell.error("frontier", *columns, "-o", "f.pdf")
 
 
 def test_report_matches_the_library(fitted):
@@ -190,7 +212,8 @@ def test_report_matches_the_library(fitted):
     assert "Before. " in done.stdout
     data = table(fitted.read("scores.csv"))
     columns = [float(r["p"]) for r in data], [r["g"] for r in data], [int(r["y"]) for r in data]
-    made = fairramp.Rule.load(fitted.folder / "rule.json").report(*columns, title="A title", source="scores.csv")
+    rule, words = fairramp.Rule.load(fitted.folder / "rule.json"), {"title": "A title", "source": "scores.csv"}
+    made = rule.report(*columns, label_names=("y = 1", "y = 0"), **words)
     assert made.html == fitted.read("report.html")
     printed = fitted("report", "rule.json", "scores.csv", "--label", "y", "-o", "-", "--title", "A title")
     assert printed.stdout == made.html
@@ -334,6 +357,10 @@ def test_bad_keys_fail(fitted):
     assert "FAIRRAMP_KEY" in fitted.error(
         "apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", env={"FAIRRAMP_KEY": "abc"}
     )
+
+
+@pytest.mark.posix("files have access lists instead of permissions")
+def test_a_key_that_others_can_read_is_a_warning(fitted):
     os.chmod(fitted.folder / "key.txt", 0o644)
     assert "chmod 600" in fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE).stderr
     assert "o.csv" in fitted.files()
@@ -425,7 +452,7 @@ def test_missing_cli_extra_gives_install_command():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    install = "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"
+    install = f"{shlex.quote(sys.executable)} -m pip install 'fairramp[cli]'"
     assert done.stderr == f"The command line needs cyclopts, duckdb; install with: {install}\n"
 
 
@@ -433,7 +460,7 @@ def test_json_fields_are_documented(fitted):
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     columns = ("scores.csv", "--score", "p", "--group", "g", "--label", "y")
     runs = {
-        "audit": ("audit", *columns, "--rule", "rule.json", "--fail-above", "1"),
+        "audit": ("audit", *columns, "--rule", "rule.json", "--fail-above", "0.9"),
         "fit": ("fit", *columns, "-o", "r.json"),
         "apply": ("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE),
         "select": ("select", *columns[:5], "--places", "40", "-o", "s.csv", *DECIDE),

@@ -3,13 +3,19 @@
 import contextlib
 import csv
 import json
+import re
+import shlex
 import sqlite3
+from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import jinja2
 import numpy as np
 import onnx
 import onnxruntime
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import fairramp
@@ -29,7 +35,7 @@ def inside(fitted):
 def applied(inside):
     """Id, probability and decision of each row according to `apply`."""
     inside("apply", "rule.json", "scores.csv", "-o", "done.csv", "--id", "id", "--key-file", "key.txt", "-q")
-    with open(inside.folder / "done.csv") as file:
+    with open(inside.folder / "done.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [(row["id"], float(row["probability"]), int(row["decision"])) for row in rows]
 
@@ -62,13 +68,72 @@ def test_macro_has_the_name_of_its_file(inside, applied):
     assert [(row[0], row[-2], row[-1]) for row in found] == applied
 
 
+def test_page_shows_the_way_in_duckdb(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
+    typed, queries = re.findall(r"```\w+\n(.*?)```", page.split("\n## DuckDB\n")[1].split("\n## ")[0], re.DOTALL)
+    data, shell = fairramp.datasets.load_adult_scores(), Inside(tmp_path)
+    columns = {"person": data.id[:500], "p": data.score[:500], "sex": data.sex[:500]}
+    pq.write_table(pa.table(columns), tmp_path / "applicants.parquet")
+    rule = fairramp.fit_rule(data.score, {"sex": data.sex}, max_gap=0.02, ramp_width=0.5)
+    replace(rule, columns=Columns(score="p", groups=("sex",))).save(tmp_path / "rule.json")
+    *commands, last = typed.replace("\\\n", "").splitlines()
+    assert last.startswith("duckdb ")
+    for command in commands:
+        shell(*shlex.split(command)[1:])
+    with contextlib.chdir(tmp_path), duckdb.connect() as connection:
+        connection.execute(queries.replace(".read fair.sql", shell.read("fair.sql")))
+        found = connection.execute("SELECT decision FROM 'decisions.parquet' ORDER BY person").fetchall()
+        connection.execute("DROP TABLE draw_key")
+        connection.execute("CREATE TABLE draw_key AS SELECT content AS key FROM read_text('key.txt')")
+        unread = connection.execute("SELECT count(*) FROM fair_applicants WHERE decision IS NULL").fetchall()
+    key = shell.read("key.txt").strip()
+    decided = rule.decide(columns["p"], columns["sex"], ids=columns["person"], key=key)
+    order = np.argsort(columns["person"])
+    assert [decision for (decision,) in found] == decided[order].tolist()
+    assert unread[0][0] > 0  # as the page warns
+
+
+def test_sql_says_which_columns_it_gives(inside):
+    def said(*arguments):
+        done = inside("export", "rule.json", "--to", "SQL", "--dialect", *arguments, "-o", "rule.sql")
+        return " ".join(done.stdout.split())
+
+    decide = "For decisions, pass --id COLUMN and --key-table TABLE."
+    assert said("DuckDB", "--prefix", "new_").endswith(f" Column: new_probability. {decide}")
+    assert said("sqlite").endswith(" Column: probability.")  # it cannot make decisions
+    assert said("duckdb", "--id", "id", "--key-table", "k").endswith(" Columns: probability and decision.")
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "title", "is_run"),
+    [
+        ("pg", "postgres", "PostgreSQL", True),
+        ("Databricks", "spark", "Spark", True),
+        ("MariaDB", "mariadb", "MariaDB", True),
+        ("mysql", "mysql", "MySQL", False),
+        ("bq", "bigquery", "BigQuery", False),
+        ("snowflake", "snowflake", "Snowflake", False),
+    ],
+)
+def test_messages_have_the_name_of_the_database_and_whether_it_was_tested(inside, given, name, title, is_run):
+    """Only databases on which the tests run the SQL are tested."""
+    warning = f"Not tested on {title} itself: compare a few thousand rows with fairramp apply first."
+    for to, output in (("sql", "rule.sql"), ("dbt", "fair.sql")):
+        done = inside("export", "rule.json", "--to", to, "--dialect", given, "-o", output)
+        said = " ".join(done.stdout.split())
+        assert f"as {'SQL' if to == 'sql' else 'a dbt macro'} for {title}. " in said
+        assert (warning in said) == (warning in inside.read(output)) == (not is_run)
+    asked = ("export", "rule.json", "--to", "sql", "--dialect", given, "-o", "rule.sql", "--json")
+    assert json.loads(inside(*asked).stdout)["dialect"] == name
+
+
 def test_sql_goes_to_stdout_and_messages_to_stderr(inside, applied):
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "sqlite")
     assert done.stdout.startswith("-- A fairramp rule")
     assert "Saved to stdout" in done.stderr
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE scores (id TEXT, p REAL, g TEXT, y INTEGER)")
-        with open(inside.folder / "scores.csv") as file:
+        with open(inside.folder / "scores.csv", encoding="utf-8") as file:
             rows = [tuple(row.values()) for row in csv.DictReader(file)]
         connection.executemany("INSERT INTO scores VALUES (?, ?, ?, ?)", rows)
         found = connection.execute(f"SELECT id, {done.stdout} FROM scores").fetchall()
@@ -103,7 +168,7 @@ def test_onnx_matches_apply(inside, applied):
     assert "Inputs: p (float64), g (text), u (float64)." in said
     assert all(len(line) <= 80 for line in said.splitlines())
     session = onnxruntime.InferenceSession(inside.folder / "rule.onnx", providers=["CPUExecutionProvider"])
-    with open(inside.folder / "scores.csv") as file:
+    with open(inside.folder / "scores.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     feed = {
         "p": np.array([float(row["p"]) for row in rows]),
@@ -180,12 +245,20 @@ def test_json_output(inside):
         (("--to", "excel"), "--to must be one of 'sql', 'dbt', 'onnx', 'torch', 'json', got 'excel'."),
         (("--to", "onxx"), "did you mean 'onnx'?"),
         (("--to", "postgresql"), "--to sql --dialect postgres."),
-        (("--to", "sql", "--dialect", "databricks"), "got 'databricks'; did you mean 'spark'?"),
+        (("--to", "sql", "--dialect", "sparc"), "got 'sparc'; did you mean 'spark'?"),
+        (
+            ("--to", "sql", "--dialect", "duckdb", "--table", "../new scores.parquet"),
+            "--table must be the name of a table or view, and ../new scores.parquet is a file; load it first, in "
+            "DuckDB with: CREATE VIEW \"new_scores\" AS FROM '../new scores.parquet'.",
+        ),
         (("--to", "sql", "--dialect", "duckdb", "--table", "t", "--replace"), "--replace needs --view"),
         (("--to", "onnx", "-o", "r.onnx", "--replace"), "--replace works with --to sql"),
         (("--to", "sql"), "--dialect"),
         (("--to", "sql", "--dialect", "oracle"), "--dialect"),
-        (("--to", "sql", "--dialect", "duckdb", "--decisions"), "--decisions works with --to onnx or torch"),
+        (
+            ("--to", "sql", "--dialect", "duckdb", "--decisions"),
+            "to sql. For decisions, pass --id COLUMN and --key-",
+        ),
         (("--to", "sql", "--dialect", "duckdb", "--id", "id"), "--key-table"),
         (("--to", "sql", "--dialect", "sqlite", "--id", "id", "--key-table", "k"), "SHA-256"),
         (("--to", "sql", "--dialect", "duckdb", "--view", "v"), "--table"),
@@ -365,7 +438,7 @@ def test_torch_matches_apply(inside, applied):
     torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
     inside("export", "rule.json", "--to", "torch", "--decisions", "-o", "rule.pt2")
     program = torch.export.load(inside.folder / "rule.pt2").module()
-    with open(inside.folder / "scores.csv") as file:
+    with open(inside.folder / "scores.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     codes = {label: place for place, label in enumerate(Rule.load(inside.folder / "rule.json").groups)}
     probability, decision = program(

@@ -46,6 +46,7 @@ def writing(shell, process):
     raise AssertionError("apply never wrote")
 
 
+@pytest.mark.posix("symbolic links need rights")
 def test_kill_leaves_the_old_output_intact(fitted, large):
     (fitted.folder / "out").mkdir()
     os.symlink("out/o.csv", fitted.folder / "link.csv")  # the target is replaced, not the link
@@ -66,6 +67,7 @@ def test_kill_leaves_the_old_output_intact(fitted, large):
     assert fitted.read("out/o.csv") == fitted.read("o.csv")
 
 
+@pytest.mark.posix("a process cannot get a signal from another one")
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_clean_up(fitted, large, sent, code):
     fitted.write("o.csv", OLD)
@@ -103,10 +105,13 @@ def test_large_files_keep_their_order(fitted, large):
         assert found == [(0,)], name
 
 
+@pytest.mark.posix("a closed pipe is another error")
 def test_broken_pipe_ends_quietly(fitted):
     for arguments in (
         ("audit", "scores.csv", "--rule", "rule.json"),
         ("apply", "rule.json", "scores.csv", "-o", "-", "-q"),
+        ("apply", "--help"),
+        ("--version",),
     ):
         process = start(fitted, *arguments)
         process.stdout.close()
@@ -115,6 +120,7 @@ def test_broken_pipe_ends_quietly(fitted):
         assert process.wait() == 141
 
 
+@pytest.mark.posix("/dev does not exist")
 def test_devices_are_written_not_replaced(fitted):
     fitted("apply", "rule.json", "scores.csv", "-o", "/dev/null")
     if os.path.exists("/dev/full"):
@@ -122,6 +128,7 @@ def test_devices_are_written_not_replaced(fitted):
     assert not os.path.isfile("/dev/null")
 
 
+@pytest.mark.posix("a small disk is mounted")
 def test_full_disk_fails_and_leaves_nothing(fitted, large, tmp_path_factory):
     disk = tmp_path_factory.mktemp("disk")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True).returncode:
@@ -143,6 +150,7 @@ def test_full_disk_fails_and_leaves_nothing(fitted, large, tmp_path_factory):
         subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.posix("folders have access lists instead of permissions")
 def test_write_protected_folder_fails(fitted, tmp_path_factory):
     place = tmp_path_factory.mktemp("protected")
     (place / "o.csv").write_text(OLD)
@@ -173,7 +181,7 @@ def test_unexpected_errors_are_short_without_debug(fitted):
     env = {"FAIRRAMP_MEMORY": "lots"}
     assert "FAIRRAMP_MEMORY" in fitted.error("audit", "scores.csv", "--rule", "rule.json", env=env)
     broken = (
-        "import sys, fairramp.data.stored as t\n"
+        "import sys, fairramp.data.database as t\n"
         "def connect(): raise RuntimeError('a bug')\n"
         "t.connect = connect\n"
         "from fairramp.cli.run import run\n"

@@ -295,12 +295,12 @@ def test_duplicate_names_and_names_that_differ_in_case(shell):
         ('id,p,g\n1,0.5,"a\n2,0.5,a\n', "line 2"),
         ("id,p,g\n1,0.5,\xe9\n".encode("latin-1"), "UTF-8"),
         ("id,p,g\n1,0.5,a\n".encode("utf-16"), "UTF-16"),
-        (b"PK\x03\x04\x00\x00\x00", "is a spreadsheet"),
+        (b"PK\x03\x04\x00\x00\x00", "is not CSV but a spreadsheet"),
         (b"p,g\x00\x00\x00", "not a text file"),
-        ("id,p,g\n1,,a\n", "is empty in row 1"),
-        ("id,p,g\n1,0.5,a\n2,NA,a\n", "has 'NA' in row 2"),
-        ("id,p,g\n1,0.5,a\n2,inf,a\n", "'inf' in row 2"),
-        ("id,p,g\n1,0.5,a\n2,high,a\n", "'high' in row 2"),
+        ("id,p,g\n1,,a\n", "in 1 row: empty in line 2; correct it."),
+        ("id,p,g\n1,0.5,a\n2,NA,a\n", "'NA' in line 3"),
+        ("id,p,g\n1,0.5,a\n2,inf,a\n", "'inf' in line 3; correct it, or choose another column."),
+        ("id,p,g\n1,0.5,a\n2,high,a\n", "'high' in line 3"),
         ("id,p,g\n1,50%,a\n2,70 %,b\n", "--scale percent"),
         ("id,p,g\n1,50,a\n2,70,b\n", "--scale percent"),
         ("id,p,g\n1,-0.5,a\n2,0.7,b\n", "--scale signed"),
@@ -372,7 +372,7 @@ def test_missing_and_repeated_ids(fitted):
     fitted.write("gap.csv", rows().replace("\n00003,", "\n,").replace("\n00009,", "\n,"))
     said = fitted.error("apply", "rule.json", "gap.csv", "-o", "o.csv", *draw)
     assert "2 rows" in said
-    assert "row 4" in said
+    assert "empty in line 5" in said
     # Only draws are shared, so an id that is repeated off the ramps does not matter.
     fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *draw)
     drawn = [row["id"] for row in table(fitted.read("o.csv")) if 0 < float(row["probability"]) < 1]
@@ -456,8 +456,8 @@ def test_labels_can_be_words_for_yes_and_no_only(shell):
     ]
     assert found[0] == found[1]
     shell.write("bad.csv", rows().replace(",1\n", ",2\n"))
-    assert "0 or 1" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
-    assert "0 or 1" in shell.error("fit", "bad.csv", *COLUMNS, "--label", "y", "-o", "r.json")
+    assert "'2' in line 7" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
+    assert "'2' in line 7" in shell.error("fit", "bad.csv", *COLUMNS, "--label", "y", "-o", "r.json")
     shell.write("bad.csv", rows().replace(",1\n", ",maybe\n"))
     assert "use 1 for yes" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
 
@@ -494,3 +494,89 @@ def test_damage_found_by_fuzzing_gives_a_short_line(shell, name, content, said):
     message = shell.error("audit", name, "--score", "p", "--group", "g")
     assert said in message
     assert len(message) < 500
+
+
+@pytest.mark.parametrize("empty", ["e.json", "e.jsonl", "e.jsonl.gz", "e.csv", "e.parquet"])
+@pytest.mark.parametrize("target", ["o.json", "o.jsonl", "o.csv", "o.parquet"])
+def test_an_empty_table_gives_an_empty_table(fitted, empty, target):
+    shell = Inside(fitted.folder)
+    shell.write("header.csv", "id,p,g\n")
+    shell("apply", "rule.json", "header.csv", "-o", empty)
+    done = shell("apply", "rule.json", empty, "-o", target, "--prefix", "new_")
+    assert f"{empty} has " in done.stderr
+    assert "no rows, so the output has none either." in done.stderr
+    if target in ("o.csv", "o.parquet"):
+        found = duckdb.sql(f"FROM '{shell.folder}/{target}'")
+        assert ({"p", "g", "new_probability"} <= set(found.columns), found.fetchall()) == (True, [])
+    shell("apply", "rule.json", target, "-o", "again.csv", "--prefix", "again_")
+    assert " no rows." in shell.error("audit", target, "--score", "p", "--group", "g")
+
+
+def test_empty_files_of_a_folder_have_no_rows(fitted):
+    shell = Inside(fitted.folder)
+    (shell.folder / "days").mkdir()
+    shell.write("days/1.jsonl", "")
+    shell.write("days/2.jsonl", '{"p": 0.2, "g": "a"}\n{"p": 0.7, "g": "b"}\n')
+    shell.write("days/3.jsonl", "")
+    assert json.loads(shell("audit", "days", "--rule", "rule.json", "--json").stdout)["rows"] == [1, 1]
+
+
+@pytest.mark.parametrize("start", ["[{", "[\n  {", " [ \n {"])
+def test_a_json_array_is_found_by_its_content(fitted, start):
+    shell = Inside(fitted.folder)
+    text = start + '"p": 0.2, "g": "a"}, {"p": 0.7, "g": "b"}]'
+    shell.write("found", text)
+    for data in ("found", "-"):
+        done = shell("audit", data, "--rule", "rule.json", "--json", stdin=text.encode())
+        assert json.loads(done.stdout)["rows"] == [1, 1]
+
+
+LINES = ["id,p,g", *(f"{i},0.{i % 97:02},{'ab'[i % 2]}" for i in range(60))]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('9,0.5,"b', "a quote is not closed; close it, or remove it."),
+        (
+            "9,0.5,b,x",
+            "it has 4 cells, but the header has 3; put each cell that contains the delimiter in quotes.",
+        ),
+        ("9,0.5", "it has 2 cells, but the header has 3; add the cells that are missing."),
+    ],
+)
+def test_a_broken_line_is_told_with_its_file_and_a_remedy(fitted, line, said):
+    shell = Inside(fitted.folder)
+    text = "\n".join([*LINES[:20], line, *LINES[20:]]) + "\n"
+    shell.write("d.csv", text)
+    (shell.folder / "parts").mkdir()
+    shell.write("parts/1.csv", "\n".join(LINES))
+    shell.write("parts/2.csv", text)
+    for data, where in (("d.csv", "d.csv"), ("parts", "parts/2.csv"), ("-", "stdin")):
+        told = shell.error("audit", data, "--rule", "rule.json", stdin=text.encode())
+        assert told == f"{where} cannot be read: line 21: {said}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("audit", "", "--rule", "rule.json"),
+            "DATA is empty; pass a file, a folder, a glob in quotes, or - for stdin.",
+        ),
+        (("show", ""), "The name of the rule is empty; pass a file written by fairramp fit."),
+        (("--verison",), "Unknown option: --verison. Did you mean --version? See: fairramp --help"),
+        (("--jsno",), "Unknown option: --jsno. See: fairramp --help"),
+        (
+            ("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y", "-o", "f.svgg"),
+            "Unknown format of f.svgg: use a name that ends in .csv, .tsv, .jsonl, .parquet, .svg, .png or "
+            ".html.",
+        ),
+        (
+            ("apply", "rule.json", "scores.csv", "-o", "f.svg"),
+            "Unknown format of f.svg: use a name that ends in .csv, .tsv, .jsonl or .parquet.",
+        ),
+    ],
+)
+def test_mistakes_are_told_with_what_is_possible(fitted, arguments, told):
+    assert Inside(fitted.folder).error(*arguments) == told

@@ -121,7 +121,7 @@ def test_cutoff_and_ramp_width_are_in_percent(shell):
 
 def test_blank_score_does_not_hide_the_decimal_comma(shell):
     shell.write("s.csv", export(blank=150))
-    assert "is empty in row 151" in shell.error("audit", "s.csv", *EXPORT)
+    assert "empty in line 152" in shell.error("audit", "s.csv", *EXPORT)
     shell.write("mixed.csv", export().replace(",1", ".1", 1))
     assert "have a decimal comma" in shell.error("audit", "mixed.csv", *EXPORT)
 
@@ -151,7 +151,9 @@ def test_positive_names_any_label(shell):
     assert "'abgelehnt'" in shell.error("audit", "s.csv", *EXPORT, *label, "--positive", "ja")
     assert "--label" in shell.error("audit", "s.csv", *EXPORT, "--positive", "ja")
     shell.write("blank.csv", shell.read("s.csv").replace(";bewilligt\r", ";\r", 1))
-    assert "is empty in row" in shell.error("audit", "blank.csv", *EXPORT, *label, "--positive", "bewilligt")
+    assert "is missing in 1 row: empty in line 4" in shell.error(
+        "audit", "blank.csv", *EXPORT, *label, "--positive", "bewilligt"
+    )
 
 
 def test_typed_formats_hold_numbers(shell):
@@ -344,10 +346,15 @@ def test_small_groups_warn(inside):
             "-o has no value|--output is missing",
         ),  # second message: the oldest supported cyclopts
         (("audit", "scores.csv", "--score", "my", "score", "--group", "g"), "in quotes"),
+        (("fit", "scores.csv", "--score", "p", "--gruop", "g"), "--gruop. Did you mean --group"),
+        (("select", "scores.csv", "--score", "p", "--group", "g", "--place=9"), "--place. Did you mean --places"),
+        (("adit", "scores.csv"), "Did you mean .audit"),
+        (("audit", "scores.csv", *COLUMNS, "--gate", "0.02"), r"Unknown option: --gate\. See"),
+        (("check", "rule.json", "scores.csv", "--gate"), r"Unknown option: --gate\. See"),
         (("audit", "scores.csv", *COLUMNS, "--fail-above", "0,02"), "use a decimal point: 0.02"),
         (("audit", "scores.csv", "--score", "p", "--group", "g,y"), "--group g --group y"),
         (("apply", "scores.csv", "rule.json", "-o", "o.csv"), "fairramp apply RULE DATA"),
-        (("audit", "book.xlsx", *COLUMNS), "save it as CSV"),
+        (("audit", "book.xlsx", *COLUMNS), "cannot be read as an Excel file"),
         (("audit", "short.csv", *COLUMNS), "line 3: it has 2 cells, but the header has 3"),
         (
             ("fit", "scores.csv", *COLUMNS, "--strata", "y", "--target-rate", "0.3", "-o", "r.json"),
@@ -360,6 +367,49 @@ def test_mistakes_are_named_with_a_remedy(inside, arguments, said):
     inside.write("short.csv", "id,p,g\n1,0.5,a\n2,0.7\n")
     inside.write("three.csv", rows(groups=("a", "b", "c")))
     assert re.search(said, inside.error(*arguments))
+
+
+@pytest.mark.parametrize("option", ["--fail", "--fail-below", "--fail-unless", "--fail-ratio=0.8", "--fail-abov"])
+def test_an_unknown_gate_is_answered_with_all_gates(inside, option):
+    """0.02 is a gap, and a ratio that every audit passes: a guess could turn a gate off."""
+    said = inside.error("audit", "scores.csv", *COLUMNS, option, "0.02")
+    assert said.startswith(
+        f"Unknown option: {option.partition('=')[0]}. For the gap: --fail-above X, --fail-unless-below X. "
+        "For the ratio: --fail-below-ratio X, --fail-unless-ratio X. See: "
+    )
+
+
+@pytest.mark.parametrize("option", ["--fail-above", "--fail-unless-below=0.02", "--max-gap"])
+@pytest.mark.parametrize("command", ["check", "monitor"])
+def test_a_check_with_a_limit_is_answered_with_the_audit_that_has_one(inside, command, option):
+    said = inside.error(command, "rule.json", "my scores.csv", option, "0.02")
+    assert f"{command} uses the rule's own limit. For a limit of yours: fairramp audit 'my scores.csv' " in said
+    assert "--rule rule.json --fail-above 0.02. See: " in said
+    assert "fairramp audit DATA --rule RULE --fail-above" in inside.error(command, option, "0.02")
+
+
+def test_an_audit_of_a_rule_is_answered_with_the_order_of_its_arguments(inside):
+    for files in (("rule.json", "scores.csv"), ("scores.csv", "rule.json")):
+        assert inside.error("audit", *files, "--fail-above", "0.02").startswith(
+            "audit takes DATA alone; pass the rule with --rule: fairramp audit scores.csv --rule rule.json. See: "
+        )
+    assert "in quotes" in inside.error("audit", "scores.csv", "scores.csv", *COLUMNS)
+
+
+@pytest.mark.parametrize("limit", ["1", "1.0"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--max-gap"),
+        ("select", "scores.csv", *COLUMNS, "--places", "10", "--max-gap"),
+        ("rows-needed", "--groups", "2", "--max-gap"),
+        ("audit", "scores.csv", *COLUMNS, "--fail-above"),
+        ("audit", "scores.csv", *COLUMNS, "--fail-unless-below"),
+    ],
+)
+def test_one_point_is_not_taken_for_a_hundred(inside, arguments, limit):
+    said = inside.error(*arguments, limit)
+    assert said.startswith(f"{arguments[-1]} 1 means 100 points, which is no limit; 1 point is 0.01. See: ")
 
 
 def test_file_without_rows_warns(inside):
@@ -462,8 +512,7 @@ def test_missing_scores_are_counted(shell):
         lines[at] = re.sub(r"^(\d+),[^,]*", rf"\1,{cell}", lines[at])
     shell.write("s.csv", "\n".join(lines) + "\n")
     said = shell.error("audit", "s.csv", *COLUMNS)
-    assert "has no number in 3 rows, first in row 66 (not counting the header); every row needs a score:" in said
-    assert "fill them in or drop the rows" in said
+    assert "in 3 rows: empty in line 67, blank in line 71, 'NA' in line 91; correct them." in said
 
 
 def test_audit_shows_the_cutoff_and_compares_the_extreme_groups(inside):
@@ -542,7 +591,7 @@ def test_shortened_tables_say_how_to_see_all(shell):
             "--random-seed must be an integer of at least 0, got -1.",
         ),
         (("nonsense", "--help"), "See: fairramp --help"),
-        (("audit", "sheet.csv", *COLUMNS), "sheet.csv is a spreadsheet; save it as CSV"),
+        (("audit", "sheet.csv", *COLUMNS), "sheet.csv is not CSV but a spreadsheet"),
         (
             ("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--id", "id", "--key-table", "key.txt"),
             "pass the name of a one-row table there that holds the key.",
@@ -555,3 +604,36 @@ def test_slips_are_named_with_a_remedy(inside, arguments, said):
     told = inside.error(*arguments)
     assert said in told
     assert not told.endswith("--help --help")
+
+
+# Columns of the wrong kind ------------------------------------------------------------------------
+
+
+def test_a_fit_to_decisions_asks_for_scores_and_an_audit_does_not(inside):
+    lines = ["p,g", *(f"{i % 3 // 2},{'ab'[i % 2]}" for i in range(120))]
+    inside.write("decisions.csv", "\n".join(lines))
+    done = inside("fit", "decisions.csv", *COLUMNS, "-o", "r.json", "-q")
+    assert (
+        "warning: There are only two distinct scores, 0 and 1. Did you pass predict() instead of" in done.stderr
+    )
+    assert inside("audit", "decisions.csv", *COLUMNS, "-q").stderr == ""
+
+
+def test_labels_that_cannot_be_seen_are_described(inside):
+    lines = ["p,g", *(f"0.{i * 37 % 100:02},{('F', ' ', ' F', 'nan')[i % 4]}" for i in range(200))]
+    inside.write("dirty.csv", "\n".join(lines))
+    for command in (("fit", "-o", "d.json"), ("audit",)):
+        done = inside(command[0], "dirty.csv", *COLUMNS, *command[1:])
+        assert "warning: Some group labels differ only in spaces or case: ' F' and 'F'. Each is a" in done.stderr
+        for shown in ('" " (a space)', '" F"', '"nan" (text)'):
+            assert shown in done.stdout
+    # Labels can be typed as they are and as they are shown.
+    for typed in (" F", '" F"'):
+        assert "group" in inside("explain", "d.json", "--score", "0.1", "--group", typed).stdout
+
+
+@pytest.mark.parametrize("word", ["accurcy", "optmal"])
+def test_a_misspelled_target_rate_is_answered_with_the_nearest_word(inside, word):
+    near = {"accurcy": "accuracy", "optmal": "optimal"}[word]
+    done = inside("fit", "scores.csv", *COLUMNS, "--target-rate", word, "-o", "r.json", code=2)
+    assert done.stderr.endswith(f"got '{word}'; did you mean '{near}'?\n")

@@ -140,27 +140,27 @@ def test_groups_that_are_numbers_match_the_true_groups(shell):
             3,
             "p_f",
             "?",
-            "--group-probability 'p_f' in bad.csv has '?' in row 3 (not counting the header), which is",
+            "--group-probability 'p_f' in bad.csv is not a number between 0 and 1 in 1 row: '?' in line 4;",
         ),
         (
             3,
             "p_m",
             "",
-            "'p_m' in bad.csv is empty in row 3 (not counting the header); every row needs a group prob",
+            "'p_m' in bad.csv is missing in 1 row: empty in line 4; correct it.",
         ),
         (
             4,
             "p_f",
             "1.5",
-            "'p_f' in bad.csv has 1.5 in row 4 (not counting the header), which is not between 0 and",
+            "'p_f' in bad.csv is not a number between 0 and 1 in 1 row: '1.5' in line 5; divide percentages by",
         ),
         (
             4,
             "p_m",
             "-0.1",
-            "'p_m' in bad.csv has -0.1 in row 4 (not counting the header), which is not between 0",
+            "'p_m' in bad.csv is not a number between 0 and 1 in 1 row: '-0.1' in line 5",
         ),
-        (2, "p_f", "0.98765", "--group-probability in bad.csv must sum to 1 in every row, but sum to "),
+        (2, "p_f", "0.98765", "'p_f', 'p_m' in bad.csv must sum to 1 but do not in 1 row: "),
     ],
 )
 def test_bad_cells_are_named(shell, row, column, value, told):

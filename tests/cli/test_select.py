@@ -179,7 +179,7 @@ def test_no_and_all_places(inside):
         ),
         (
             ("--places", 9, "--id", "g", "--key-file", "key.txt"),
-            "--id must be different in every row, got 'a' twice",
+            "2 ids in --id 'g' of s.csv occur more than once: 'a' in line 2",
         ),
         (
             ("--places", 9, "--key-file", "key.txt"),

@@ -252,6 +252,35 @@ def test_check_fails_only_on_evidence(ruled, n, shift, verdict, code):
     assert ruled(*CHECK, "-q", code=code).stderr.startswith("warning: check failed. ") == (code == 1)
 
 
+@pytest.mark.parametrize(("option", "code"), [("--fail-above", 0), ("--fail-unless-below", 3)])
+def test_no_gate_passes_without_a_group_of_the_rule(ruled, option, code):
+    """A broken join that loses a group must not turn a gate green."""
+    audit = ("audit", *COLUMNS, "--rule", "rule.json", option, 0.5)
+    assert "Gate passed: " in ruled(*audit).stdout
+    lines = "".join(f"{i / 6000},{g}\n" for g in "a" for i in range(6000))
+    ruled.write("s.csv", f"p,g\n{lines}")
+    alone = " ".join(ruled(*audit, code=3).stdout.split())
+    assert "Gate undecided: there is only one group (no rows in b), so there is nothing to compare." in alone
+    rule = quiet_fit(np.arange(9000) / 9000, {"g": list("abc") * 3000}, max_gap=0.02)
+    rule.save(ruled.folder / "rule.json")
+    ruled.write("s.csv", "p,g\n" + lines + lines.replace("a", "c"))
+    said = ruled(*audit, "--summary", "s.md", code=code).stdout
+    assert "\nGate undecided: there are no rows in b.\n" in said
+    for text in (said, ruled.read("s.md")):
+        assert "Group b of the rule has no rows and is left out." in text
+    found = json.loads(ruled(*audit, "--json", code=code).stdout)
+    assert (found["missing"], found["gate"]["verdict"]) == (["b"], "undecided")
+    assert ruled(*audit, "-q", code=code).stderr == "warning: gate undecided: there are no rows in b.\n"
+
+
+def test_a_quiet_check_names_the_groups_that_were_not_checked(ruled):
+    lines = "".join(f"{i / 6000},a\n" for i in range(6000))
+    ruled.write("s.csv", f"p,g\n{lines}")
+    said = ruled(*CHECK, "-q").stderr
+    assert "\nwarning: check undecided. " in said
+    assert "Groups without rows were not checked: b.\n" in said
+
+
 def test_check_with_nan_limits_exits_with_3(ruled, monkeypatch):
     from fairramp.measure import drift
 

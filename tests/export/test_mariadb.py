@@ -79,7 +79,9 @@ def _many(groups, ids, n=1500):
 def test_groups_and_ids_are_compared_exactly_under_every_setting(db, mode):
     groups = (*ALIKE, None)
     rule = _rule(groups)
-    score, group, ids = _many(groups, [f"{label}{i}" for i in range(20) for label in ALIKE] + list(ALIKE))
+    score, group, ids = _many(
+        groups, [f"{label}{i}" for i in range(20) for label in ALIKE] + [label for label in ALIKE if label]
+    )
     db.create("t", arrow(n=np.arange(len(score)), p=score, g=group, who=ids))
     db.create("keys", arrow(key=[KEY]))
     assert db.rows("SELECT 'f' = 'F  ', 1 / 3 < 0.3333333") == [(1, 1)]  # the traps are set
@@ -105,6 +107,7 @@ def test_character_set_of_the_connection_changes_nothing(db, connection):
     _check(db, rule, score, group, ids)
 
 
+@pytest.mark.filterwarnings("ignore:Only 6 of the first 1,000 `ids` are different")
 @pytest.mark.parametrize(
     "column",
     [
@@ -116,7 +119,7 @@ def test_character_set_of_the_connection_changes_nothing(db, connection):
     ],
 )
 def test_character_set_of_a_column_changes_nothing(db, column):
-    groups, ids = ("é", "É", "e", "E", "é ", "ß"), ["é", "É", "e", "é ", "x", ""]
+    groups, ids = ("é", "É", "e", "E", "é ", "ß"), ["é", "É", "e", "é ", "x", " x"]
     rule = _rule(groups)
     score, group, who = _many(groups, ids)
     db.rows(f"CREATE TABLE t (n int, p double, g {column}, who {column})")
@@ -239,7 +242,9 @@ def test_mysql_gets_the_same_text(db):
     texts = [rule.to_sql(dialect, table="t", **NAMED).splitlines() for dialect in ("mysql", "mariadb")]
     assert texts[0][0].startswith("-- A fairramp rule in the SQL of MySQL,")
     assert texts[1][0].startswith("-- A fairramp rule in the SQL of MariaDB,")
-    assert texts[0][1:] == texts[1][1:]
+    tested = [line for line in texts[0] if not line.startswith("-- Not tested on MySQL itself")]
+    assert len(tested) == len(texts[0]) - 1
+    assert tested[1:] == texts[1][1:]
 
 
 @pytest.mark.parametrize(

@@ -192,12 +192,12 @@ def test_key_appears_in_no_text_plan_or_log(db, caplog, capfd):
     if db.dialect == "postgres":  # configured to log every statement with its plan
         db.rows("ANALYZE")
         plan += db.plan(text)
-        with open(db.log) as file:
+        with open(db.log, encoding="utf-8") as file:
             log = file.read()
         assert "InitPlan" in log
         plan += log
     if db.dialect == "mariadb":  # configured to log every statement, and every plan
-        logs = [Path(path).read_text(errors="replace") for path in db.logs]
+        logs = [Path(path).read_text(encoding="utf-8", errors="replace") for path in db.logs]
         assert all("secret" in log for log in logs)
         plan += "".join(logs)
     assert "keys" in text
@@ -243,7 +243,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         (RULE, "duckdb", {"id": "who"}, "need both `id` and `key_table`; `key_table` is missing"),
         (RULE, "duckdb", {"key_table": "k"}, "need both `id` and `key_table`; `id` is missing"),
         (RULE, "sqlite", {"id": "who", "key_table": "k"}, "SQLite has no SHA-256"),
-        (RULE, "postgresql", {}, "got 'postgresql'; did you mean 'postgres'?"),
+        (RULE, "postgrse", {}, "got 'postgrse'; did you mean 'postgres'?"),
         (RULE, "duckdb", {"view": "v"}, "`view` needs `table`"),
         (RULE, "duckdb", {"table": "t", "replace": True}, "`replace` needs `view`"),
         (RULE, "duckdb", {"table": "a..b"}, "`table`: the part has an empty name"),
@@ -314,7 +314,7 @@ def test_key_in_place_of_a_name_raises_and_is_not_quoted(dialect, named):
 
 def test_text_that_parses_differently_raises(monkeypatch):
     broken = DIALECTS["duckdb"]._replace(string=lambda text: f"'{text}'")  # quoting that does not escape
-    monkeypatch.setitem(sql.DIALECTS, "duckdb", broken)
+    monkeypatch.setitem(DIALECTS, "duckdb", broken)
     for label in ("it's", "a' OR 1=1 OR 'b", "x' THEN 1 END; DROP TABLE t; --", "'--"):
         rule = Rule((label,), (Ramp.centered(0.5, 0.1),))
         with pytest.raises(FairrampError, match="could not be written safely for DuckDB"):

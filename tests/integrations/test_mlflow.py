@@ -217,7 +217,7 @@ def test_metrics_parameters_and_tags_are_those_of_the_rule(logged):
 def test_one_run_can_have_several_rules(folder):
     with mlflow.start_run() as active:
         rules = [
-            fairramp.fit_rule([0.1, 0.6] * 40, {"a": ["x", "y"] * 40}, max_gap=gap, target_rate=0.5)
+            fairramp.fit_rule([0.1, 0.6, 0.3, 0.8] * 20, {"a": ["x", "y"] * 40}, max_gap=gap, target_rate=0.5)
             for gap in (0.0, 0.5)
         ]
         models = [log_rule(rule, score="p", name=f"rule_{i}") for i, rule in enumerate(rules)]
@@ -274,7 +274,7 @@ def test_rows_that_python_refuses_are_refused(change, sentence, logged, key):
 
 def test_arguments_that_do_not_fit_the_rule_are_refused(logged):
     rule, _, _, audit, report, _ = logged
-    other = fairramp.fit_rule([0.1, 0.6] * 40, {"a": ["x", "y"] * 40}, target_rate=0.5)
+    other = fairramp.fit_rule([0.1, 0.6, 0.3, 0.8] * 20, {"a": ["x", "y"] * 40}, target_rate=0.5)
     classes, runs = quietly("classes")[0], len(mlflow.search_runs())
     for arguments, sentence in (
         ({"rule": "rule.json"}, "`rule` must be a fairramp.Rule or fairramp.ClassRule, got 'rule.json'."),

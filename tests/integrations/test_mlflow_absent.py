@@ -14,6 +14,6 @@ RULE = Rule(("A", "B"), (Ramp(0.5, 0.0), Ramp(0.4, 0.0)))
 @pytest.mark.parametrize("call", [lambda: log_rule(RULE), lambda: load_rule("models:/loans/1")])
 def test_a_call_says_what_to_install(call):
     with pytest.raises(
-        FairrampError, match=r"^mlflow is not installed; install it with: pip install 'fairramp\["
+        FairrampError, match=r"^mlflow is not installed; install it with: .* -m pip install 'fairramp\["
     ):
         call()

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 import fairramp
 from class_samples import class_people, quiet_class_fit
 from fairramp import Columns, GroupProbabilities, Ramp, Rule
-from fairramp.core.labels import label_parts
+from fairramp.core.labels import UNSEEN, label_parts
 from fairramp.web.serve.openapi import described, example_person, person_schema
 from fairramp.web.serve.people import People, Unfit
 from rules import labels_of, rules
 from shell import KEY
 
-IDS = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), st.integers())
+VISIBLE = st.text(st.characters(exclude_categories=["Cs"]), max_size=5).filter(lambda text: text.strip(UNSEEN))
+IDS = st.one_of(VISIBLE, st.integers())
 TWO = Rule(("Female", "Male"), (Ramp(0.25, 0.5), Ramp(0.5, 0.25)), columns=Columns("p", ("sex",)))
 
 
@@ -162,6 +163,8 @@ def test_without_a_key_there_are_no_ids_and_no_decisions():
         ({"id": 12.0}, '"id" must be text or an integer, got a number with decimals.'),
         ({"id": False}, '"id" must be text or an integer, got true or false.'),
         ({"id": "\ud800"}, '"id" must be valid Unicode text.'),
+        ({"id": ""}, '"id" must not be empty or blank.'),
+        ({"id": "\u200b "}, '"id" must not be empty or blank.'),
         ({"age": 3}, 'The field "age" is unknown; the fields are "p", "sex" and "id".'),
     ],
 )

@@ -402,4 +402,7 @@ def test_a_missing_extra_is_named(tmp_path, name):
     command = [sys.executable, "-c", code + "from fairramp.cli import main; main()"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
-    assert f"{name} is not installed; install it with: pip install 'fairramp[web]'" in done.stderr
+    assert (
+        f"{name} is not installed; install it with: {sys.executable} -m pip install 'fairramp[web]'"
+        in done.stderr
+    )

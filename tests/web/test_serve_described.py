@@ -30,6 +30,11 @@ pytestmark = [
 @pytest.mark.parametrize("token", [None, TOKEN], ids=["open", "token"])
 @pytest.mark.parametrize("name", RULES)
 def test_schemathesis_finds_nothing(tmp_path, name, token):
+    # 413: many people with long ids are refused for their size, before they are counted.
+    rejected = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429]
+    (tmp_path / "schemathesis.toml").write_text(
+        f"[checks]\nnegative_data_rejection.expected-statuses = {rejected}\n"
+    )
     with served(RULES[name], tmp_path, token=token) as service:
         tool = Path(sys.executable).parent / "schemathesis"
         command = [tool, "run", f"{service.address}/openapi.json", "--checks", "all", "--mode", "all"]
@@ -38,8 +43,9 @@ def test_schemathesis_finds_nothing(tmp_path, name, token):
             command += ["--header", f"Authorization: Bearer {token}"]
         if name == "several classes":  # JSON Schema cannot say that scores sum to 1
             command += ["--exclude-checks", "positive_data_acceptance"]
+            command += ["--warnings", "off"]  # that nearly all generated people are refused
         done = subprocess.run(
             command, cwd=tmp_path, env=os.environ | {"COLUMNS": "120"}, capture_output=True, text=True
         )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert "No issues found" in done.stdout
+    assert "No issues found" in done.stdout, done.stdout[-3000:]

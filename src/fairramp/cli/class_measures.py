@@ -6,7 +6,7 @@ from typing import Any
 
 import fairramp
 from fairramp.cli import classes as several
-from fairramp.cli import library, outputs, texts
+from fairramp.cli import library, outputs, strangers, texts
 from fairramp.cli.render import STDIN, STDOUT, Screen, spoken
 from fairramp.core.labels import Label
 from fairramp.core.table import Table
@@ -32,17 +32,12 @@ def audit(
     how: Mapping[str, Any],
 ) -> int:
     """Measure the rate of each class in every group."""
-    arrays = several.read(screen, data, columns, classes, rule=rule, **how)
+    _, arrays = several.read(screen, data, columns, classes, rule=rule, **how)
     found = fairramp.audit_classes(**arrays, rule=rule, confidence=confidence)
     texts.show_heading(screen, found.rows, columns, data)
     _show_audit(screen, found, every=every)
-    judged = Gates(found, **gates) if gates else None
-    for sentence, code in zip(judged.sentences(), judged.exit_codes, strict=True) if judged else ():
-        screen.text()
-        screen.verdict(sentence, failed=code)
-    gate = judged and judged.to_dict()
-    screen.result("audit", data=data, **library.named(columns), **found.to_dict(), gate=gate)
-    return judged.exit_code if judged else 0
+    gate, code = texts.show_gates(screen, Gates(found, **gates) if gates else None)
+    return screen.result("audit", code, data=data, **library.named(columns), **found.to_dict(), gate=gate)
 
 
 def _show_audit(screen: Screen, found: ClassAudit, *, every: bool) -> None:
@@ -68,17 +63,17 @@ def check(
     how: Mapping[str, Any],
 ) -> int:
     """Check on new rows whether the gap of a class exceeds the limit."""
-    arrays = several.read(screen, data, columns, rule.classes, rule=rule, **how)
+    job, arrays = several.read(screen, data, columns, rule.classes, rule=rule, **how)
     arrays.pop("labels")
     found = rule.check(**arrays, confidence=confidence)
-    code = exit_code(found.verdict, sound=found.is_sound)
+    lost = strangers.lost_groups(job, rule)
+    code = exit_code(found.verdict, sound=found.is_sound, undecided=3 if lost else 0)
     texts.show_heading(screen, found.rows[: len(found.rows) // len(rule.classes)], columns, data)
     first, *more = found.sentences()
-    screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
+    screen.verdict(f"Check {found.verdict.word}. {lost}{lost and ' '}{first}", told=code or found.missing)
     screen.say(*more, "")
     screen.table(found.table())
-    screen.result("check", rule=path, data=data, **library.named(columns), **found.to_dict())
-    return code
+    return screen.result("check", code, rule=path, data=data, **library.named(columns), **found.to_dict())
 
 
 def frontier(
@@ -91,10 +86,10 @@ def frontier(
     classes: tuple[Label, ...],
     settings: Mapping[str, Any],
     how: Mapping[str, Any],
-) -> None:
+) -> int:
     """Show how much accuracy each allowed gap costs."""
     fitted, *others = (
-        several.read(screen, file, columns, classes, **how) for file in (data, validation) if file is not None
+        several.read(screen, file, columns, classes, **how)[1] for file in (data, validation) if file is not None
     )
     names = ("probabilities", "groups", "labels", "sample_weight")
     curve = fairramp.class_frontier(
@@ -112,7 +107,7 @@ def frontier(
     screen.table(table, more="in a file, with -o frontier.csv")
     if output not in (None, STDOUT):
         screen.say(f"\nSaved to {output}.")
-    screen.result(
+    return screen.result(
         "frontier",
         data=data,
         **library.named(columns),
@@ -151,10 +146,11 @@ def report(
     tables: str | None,
     words: Mapping[str, Any],
     how: Mapping[str, Any],
-) -> None:
+) -> int:
     """Write a report."""
-    arrays = several.read(screen, data, columns, rule.classes, rule=rule, **how)
-    made = rule.report(**arrays, source=None if data == STDIN else os.path.basename(data.rstrip("/")), **words)
+    job, arrays = several.read(screen, data, columns, rule.classes, rule=rule, **how)
+    source = None if data == STDIN else os.path.basename(data.rstrip("/"))
+    made = rule.report(**arrays, source=source, left_out=job.left_out, **words)
     outputs.write_text(output, made.html, "the report")
     if tables is not None:
         made.save_tables(tables)
@@ -162,6 +158,6 @@ def report(
     notes = [judgment.summary, f"{judgment.advice}\n", *made.content.notes]
     screen.say(*map(unmarked, notes))
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")
-    screen.result(
+    return screen.result(
         "report", data=data, rule=path, **library.named(columns), output=output, report=made.content.to_dict()
     )

@@ -10,23 +10,23 @@ import numpy as np
 
 import fairramp
 from fairramp.cli import library, outputs, texts
+from fairramp.cli.job import Job
 from fairramp.cli.naming import classes_of, fit_columns, probabilities_of, typed_label
-from fairramp.cli.render import STDIN, STDOUT, Screen, count, spoken, typed
-from fairramp.cli.scan import Job, label_sql
+from fairramp.cli.render import STDIN, STDOUT, Screen, count, given, spoken, typed
 from fairramp.core.cells import cell_columns
-from fairramp.core.labels import Label, label_key, label_of, show_label
+from fairramp.core.labels import Label, label_key, label_of, label_text
 from fairramp.core.table import Table, name_column, one_line
 from fairramp.core.words import wrapped
 from fairramp.data.classes import checked_classes
 from fairramp.data.columns import Columns
-from fairramp.data.stored import literal
+from fairramp.data.database import literal
 from fairramp.deploy.class_apply import check_types, probability_columns
 from fairramp.deploy.engines.class_duckdb import apply as project
 from fairramp.errors import FairrampError, UnsupportedError, refuse_if
 from fairramp.rule.class_rule import ClassRule
 
 #: How DATA is read.
-_READ = ("delimiter", "decimal")
+_READ = ("delimiter", "decimal", "sheet", "skip_invalid")
 
 
 # Columns and rows --------------------------------------------------------------------------------
@@ -78,7 +78,6 @@ def opened(
     columns: Columns,
     classes: tuple[Label, ...],
     *,
-    label: str | None = None,
     rule: ClassRule | None = None,
     **how: Any,
 ) -> Iterator[Job]:
@@ -86,12 +85,8 @@ def opened(
     checked_classes(classes)
     for name in set(columns.class_scores or ()) & set(columns.grouped):
         raise FairrampError("--class-score {name!r} is also a column of groups", name=name)
-    with library.opened(screen, data, columns, scale=None, rule=rule, **how) as job:
-        truth = None
-        if label is not None:
-            column = job.source.find(label, "--label")
-            truth = f"trim(CAST({label_sql(job.source, column, label)} AS VARCHAR))"
-        yield replace(job, classes=classes, truth=truth)
+    with library.opened(screen, data, columns, scale=None, rule=rule, classes=classes, **how) as job:
+        yield job
 
 
 def read(
@@ -103,32 +98,19 @@ def read(
     label: str | None = None,
     rule: ClassRule | None = None,
     **how: Any,
-) -> dict[str, Any]:
+) -> tuple[Job, dict[str, Any]]:
     """Open and check DATA, and read its rows into memory as `Job.arrays` returns them."""
     with opened(screen, data, columns, classes, label=label, rule=rule, **how) as job:
         texts.warn_groups(screen, job, rule, compared=True)
         with screen.progress(job.source.connection, "Reading"):
             arrays = job.arrays(ordered=True)
-        return arrays | {"labels": None if label is None else _true_classes(job, arrays["labels"], label)}
+        return job, arrays | {"labels": None if label is None else _true_classes(job, arrays["labels"])}
 
 
-def _true_classes(job: Job, found: Any, name: str) -> np.ndarray[Any, Any]:
-    """The true class of each row, from text; rejects others."""
+def _true_classes(job: Job, found: Any) -> np.ndarray[Any, Any]:
+    """The true class of each row, from text."""
     values, places = np.unique(np.ma.filled(found, "").astype(str), return_inverse=True)
     labels = [typed_label(str(value), job.classes) for value in values]
-    keys = set(map(label_key, job.classes))
-    for value, label in zip(values.tolist(), labels, strict=True):
-        refuse_if(
-            label_key(label) not in keys,
-            "--label {name!r} in {where} has {value!r}, but the classes are {classes}",
-            name=name,
-            where=job.source.shown,
-            value=value,
-            classes=", ".join(map(show_label, job.classes)),
-            remedy="name each class in --class-score as it is in the column of labels"
-            if value
-            else "fill in the missing labels, or drop the rows",
-        )
     every = np.empty(len(labels), dtype=object)
     every[:] = labels
     chosen: np.ndarray[Any, Any] = every[places]
@@ -157,7 +139,7 @@ def _accuracy(job: Job, rule: ClassRule) -> float:
     _applied(job, rule)
     weight = "weight" if "--weight" in job.numbers else "1"
     right = " ".join(
-        f"WHEN {literal(show_label(label) if label != '' else '')} THEN h{c}"
+        f"WHEN {literal(label_text(label) if label != '' else '')} THEN h{c}"
         for c, label in enumerate(rule.classes)
     )
     ((found,),) = job.source.connection.execute(
@@ -181,7 +163,7 @@ def fit(
     replacing: bool,
     settings: Mapping[str, Any],
     how: Mapping[str, Any],
-) -> None:
+) -> int:
     """Fit a rule for several classes."""
     outputs.check_output(output, data)
     earlier = outputs.keep_others(output, replace=replacing)
@@ -208,7 +190,6 @@ def fit(
         found = replace(found, columns=replace(columns, id=None))
         if label is not None:
             with screen.progress(job.source.connection, "Measuring"):
-                _true_classes(job, job.arrays()["labels"], label)  # rejects others
                 none = ((0.0,) * len(found.classes),) * len(found.groups)
                 measured = [_accuracy(job, replace(found, offsets=none, ramp_width=0.0)), _accuracy(job, found)]
                 told = [texts.before_after("accuracy", *map(float, measured))]  # type: ignore[arg-type]
@@ -224,19 +205,19 @@ def fit(
         f"\nSaved to {spoken(output)}. Next, measure the rule on rows that it was not fitted on (replace "
         f"NEW_DATA{' and GROUP, the column with the true groups' if chances else ''}):"
     )
-    options = [word for name in _READ if how[name] for word in (f"--{name}", how[name])]
+    options = given(**{name: how[name] for name in _READ})
     truth = ["--group", "GROUP"] if chances else []
     named = [*truth, *(["--label", label] if label else [])]
     screen.text(typed(["audit", "NEW_DATA", "--rule", saved, *named, *options]))
     screen.say("Then the decisions (replace ID with the name of your id column):")
-    rows = [saved, "DATA" if data == STDIN else data]
+    rows, made = [saved, "DATA" if data == STDIN else data], f"decisions{outputs.ending_like(data)}"
     screen.text(
         typed(["keygen", "key.txt"]),
-        typed(["apply", *rows, *options, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]),
+        typed(["apply", *rows, *options, "-o", made, "--id", "ID", "--key-file", "key.txt"]),
     )
     record = found.record
     assert record is not None
-    screen.result(
+    return screen.result(
         "fit",
         data=data,
         rule=output,
@@ -274,8 +255,9 @@ def apply(
     probability_only: bool,
     prefix: str,
     every: bool,
+    note: str,
     how: Mapping[str, Any],
-) -> None:
+) -> int:
     """Add the chance of every class, and decisions, to a file."""
     if key is not None:
         check_types(rule)
@@ -285,7 +267,7 @@ def apply(
         if job.rows:
             texts.warn_groups(screen, job, rule)
         else:
-            screen.warn(f"{job.source.shown} has a header but no rows; so does the output.")
+            screen.warn(f"{job.source.shown} {job.source.no_rows}, so the output has none either.")
         added = _applied(job, rule, key, seeded=seeded)
         delimiter = library.output_delimiter(job, how["delimiter"], how["decimal"])
         with (
@@ -305,7 +287,9 @@ def apply(
     if repeated:
         texts.warn_repeated(screen, repeated, str(columns.id))
     *others, last = map(one_line, names)
-    screen.say(f"Added {', '.join(others)} and {last} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
+    screen.say(
+        f"Added {', '.join(others)} and {last} to {count(job.rows, 'row')}. Saved to {spoken(output)}.{note}"
+    )
     if counted:
         screen.text()
         screen.table(_counted_table(rule, counted, decided=key is not None), every=every, more="with --all")
@@ -319,7 +303,8 @@ def apply(
             "\nDecisions depend on the row number: the same file gives the same decisions, but a person in a "
             "different row may get a different one."
         )
-    screen.result("apply", rule=path, data=data, output=output, columns=names, rows=job.rows, groups=counted)
+    told = {"rule": path, "data": data, "output": output}
+    return screen.result("apply", **told, columns=names, rows=job.rows, groups=counted)
 
 
 def _counts(job: Job, rule: ClassRule, *, decided: bool) -> list[dict[str, Any]]:
@@ -330,7 +315,8 @@ def _counts(job: Job, rule: ClassRule, *, decided: bool) -> list[dict[str, Any]]
     if decided:
         sums += [f"count(*) FILTER (decision = {literal_of(label)})" for label in rule.classes]
     rows = job.source.connection.execute(
-        f"SELECT {by}count(*), {', '.join(sums)} FROM applied {'GROUP BY ALL' if names else ''}"
+        f"SELECT {by}count(*), {', '.join(sums)} FROM applied WHERE h0 IS NOT NULL "
+        f"{'GROUP BY ALL' if names else ''}"
     ).fetchall()
     n_keys, n_classes, found = len(names), len(rule.classes), []
     for row in rows:

@@ -5,25 +5,29 @@ names the table that holds it, and models take random draws as input.
 """
 
 import mmap
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.library import is_whole
 from fairramp.cli.naming import probabilities_of
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
+from fairramp.cli.prepare import is_whole
 from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
 from fairramp.core.labels import show_label
-from fairramp.data.columns import blank_columns
+from fairramp.data.columns import blank_columns, prefixed
+from fairramp.data.inputs import format_of
 from fairramp.deploy.dbt import is_macro_name, to_macro
-from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
+from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, dialect_of, identifier, literal, looks_like_key
 from fairramp.deploy.plan import labels_by_column
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 _BLANK = "Empty strings are a group of this rule, but NULL is not: load empty cells as empty strings."
+#: How decisions are made in SQL.
+_DECIDE = "For decisions, pass --id COLUMN and --key-table TABLE"
 _NAMES = ("score", "group", "group_probability", "strata", "prefix")
 #: Options of each format.
 _OPTIONS = {
@@ -63,12 +67,15 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
     if to in ("sql", "dbt") and isinstance(known, ClassRule):
         known.to_sql()
     if to not in _OPTIONS:
-        dialect = to if to in DIALECTS else None if meant(to, _OPTIONS) else meant(to, DIALECTS, ALSO_CALLED)
+        dialect = ALSO_CALLED.get(to.lower(), to if to in DIALECTS else None)
+        dialect = dialect or (None if meant(to, _OPTIONS) else meant(to, DIALECTS))
         refuse_if(dialect, "{to} is an SQL dialect: write --to sql --dialect {dialect}", to=to, dialect=dialect)
         check_option("to", to, _OPTIONS)
     for name in given:
         refuse(
             {
+                f"works with --to {{forms}}, not with --to {{to}}. {_DECIDE}": name == "decisions"
+                and to in ("sql", "dbt"),
                 "works with --to {forms}, not with --to {to}; leave it out": name not in _OPTIONS[to],
                 "must be a name, and this looks like a key: store the key in a one-row table and pass the name "
                 "of the table. The key may now be in the history of your shell": name
@@ -79,6 +86,7 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
             forms=" or ".join(", ".join(form for form in _OPTIONS if name in _OPTIONS[form]).rsplit(", ", 1)),
             to=to,
         )
+    _check_table(given)
     table, ending = str(given.get("key_table", "")), _ENDINGS.get(to, "")
     reasons = {
         "--to sql needs --dialect, one of {dialects}": to == "sql" and "dialect" not in given,
@@ -112,6 +120,19 @@ def check(known: Rule | ClassRule, to: str, output: str | None, rule: str, given
         )
 
 
+def _check_table(given: dict[str, Any]) -> None:
+    """Reject a file in place of the table that SQL reads."""
+    table = given.get("table", "")
+    view = identifier(re.sub(r"\W", "_", Path(table).name.partition(".")[0]).strip("_") or "scores")
+    refuse_if(
+        format_of(table),
+        "must be the name of a table or view, and {file} is a file; load it first, in DuckDB with: {how}",
+        argument="table",
+        file=table,
+        how=f"CREATE VIEW {view} AS FROM {literal(table)}",
+    )
+
+
 def export(rule: Rule | ClassRule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write the export; return sentences about its inputs and outputs."""
     if "group_probability" in given:
@@ -124,7 +145,9 @@ def export(rule: Rule | ClassRule, to: str, output: str | None, given: dict[str,
             blank = blank_columns(labels_by_column(rule, rule.reading(*map(given.get, names))))
             return [
                 *([f"Macro: {Path(str(output)).stem}."] if to == "dbt" else []),
+                _columns(given),
                 *([_BLANK] if blank else []),
+                *dialect_of(given.get("dialect", "duckdb")).untested,
             ]
         case "json":
             write_text(output, replace(rule, record=None).to_json(), "the rule")
@@ -143,6 +166,15 @@ def export(rule: Rule | ClassRule, to: str, output: str | None, given: dict[str,
         _TORCH[rule.membership][1].format(n=len(rule.groups), last=len(rule.groups) - 1),
         *_gives(rule, drawn),
     ]
+
+
+def _columns(given: dict[str, Any]) -> str:
+    """Which columns the SQL gives."""
+    chance, decision = prefixed(given.get("prefix", ""), ("probability", "decision"))
+    if "id" in given:
+        return f"Columns: {chance} and {decision}."
+    can_draw = dialect_of(given.get("dialect", "duckdb")).draw is not None
+    return f"Column: {chance}.{f' {_DECIDE}.' if can_draw else ''}"
 
 
 def _probable(rule: Rule | ClassRule, to: str, texts: list[str]) -> Any:

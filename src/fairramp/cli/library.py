@@ -1,27 +1,30 @@
-"""Steps shared by the commands: find the rule, columns, rows and key; prepare, fit and decide rows in DuckDB."""
+"""Steps shared by the commands: find the rule, columns, rows and key; fit and decide rows in DuckDB."""
 
 import contextlib
 import hashlib
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
 
 import fairramp
-from fairramp.cli.naming import values_of
+from fairramp.cli import outputs, strangers
+from fairramp.cli.faults import Found
+from fairramp.cli.job import Job, inner_name
+from fairramp.cli.prepare import check_distinct, conversion, prepare
 from fairramp.cli.render import STDIN, Screen, spoken
-from fairramp.cli.scan import Job, inner_name, scan
 from fairramp.cli.secret import read_key
 from fairramp.core.cells import cell_columns
 from fairramp.core.checks import check_option
 from fairramp.core.labels import Label, label_key, label_of, label_parts
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import Columns
-from fairramp.data.stored import Source, connect, format_of, input_files, open_files, spooled
+from fairramp.data.database import connect
+from fairramp.data.inputs import format_of, input_files, spooled
+from fairramp.data.stored import open_files
 from fairramp.deploy.engines.duckdb import apply as project
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.fit.gains import Costs
@@ -29,10 +32,6 @@ from fairramp.measure.confusion import Confusion
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.draws import ENVIRONMENT
 from fairramp.rule.rule import Rule
-
-#: Matches integers as Python writes them.
-is_whole = re.compile("0|-?[1-9][0-9]*").fullmatch
-
 
 # Rule, columns, rows and key ---------------------------------------------------------------------
 
@@ -71,13 +70,43 @@ def opened(
     scale: str | None,
     decimal: str | None,
     delimiter: str | None,
+    sheet: str | None = None,
+    skip_invalid: bool | None = None,
+    output: str | None = None,
+    inputs: dict[str, str | None] | None = None,
+    unseen: Literal["error", "null", "library"] = "error",
     rule: Rule | ClassRule | None = None,
     label: str | None = None,
     positive: str | None = None,
     weight: str | None = None,
+    classes: tuple[Label, ...] = (),
     may_be_empty: bool = False,
+    distinct: bool = False,
 ) -> Iterator[Job]:
-    """Open DATA and validate it in one pass."""
+    """Open DATA and validate it in one pass.
+
+    Parameters
+    ----------
+    screen, data, columns, scale, decimal, delimiter, sheet, label, positive, weight
+        As on the command line; `screen` remembers which rows were left out.
+    skip_invalid : bool, optional
+        Whether to leave out rows that cannot be used; None if the command cannot.
+    output : str, optional
+        The output of the command. These rows, with reasons, go to a file that is named after it, or else after
+        DATA; it is written if the work with the other rows succeeds.
+    inputs : dict, optional
+        Other tables that the command reads, by option, which that file must not replace.
+    unseen : {"error", "null", "library"}
+        What happens to rows of groups that a rule rejects: an error here, no decision, or left to the library.
+    rule : Rule or ClassRule, optional
+        The rule to use.
+    classes : tuple
+        The classes of the columns of scores; `label` is then the column with the true class.
+    may_be_empty : bool
+        Whether a table without rows is allowed.
+    distinct : bool
+        Whether each id may occur only once.
+    """
     delimiter = _plain_delimiter(delimiter)
     check_option("scale", scale or "probability", SCALES)
     refuse_if(
@@ -97,19 +126,55 @@ def opened(
         fitted=own,
         conversion=conversion(str(scale), own),
     )
-    numbers = {"--label": label, "--weight": weight}
+    numbers = {"--label": None if classes else label, "--weight": weight}
     stdin = spooled(sys.stdin.buffer) if data == STDIN else contextlib.nullcontext()
-    with connect() as connection, stdin as copied:
+    with stdin as copied, connect() as connection:  # closed before the copy is deleted
         files = [copied] if copied else input_files(data)
-        source = open_files(connection, files, spoken(data), delimiter=delimiter)
+        wanted = [name for name in (*columns.all, label, weight) if name is not None]
+        source = open_files(
+            connection,
+            files,
+            spoken(data),
+            delimiter=delimiter,
+            sheet=sheet,
+            wanted=list(dict.fromkeys(wanted)),
+        )
+        how: dict[str, Any] = {"scale": own, "decimal": decimal, "positive": positive, "rule": rule}
+        how |= {"classes": classes, "truth": label if classes else None}
         with screen.progress(connection, "Checking the rows"):
-            job = prepare(source, columns, numbers, scale=own, decimal=decimal, positive=positive, rule=rule)
+            job, faults = prepare(source, columns, numbers, **how)
+            judge = None if unseen == "library" else rule
+            unknown = strangers.unknown_groups(job, judge)
+            rejected = [] if judge is None else strangers.faults(job, judge, slips=unseen == "null")
+            bad = Found.of(source, [*faults, *rejected])
+            skipping = skip_invalid and bad.can_skip
+            if any(fault not in rejected for fault in bad.faults) and not skipping:
+                raise bad.error(skipping=skip_invalid)
+            if rejected and not skipping and unseen == "error":
+                assert rule is not None
+                raise strangers.error(rule, bad, unknown, skipping=skip_invalid, can_null=may_be_empty)
+            if left_out := [fault for fault in bad.faults if unseen != "null" or fault not in rejected]:
+                skipped = Found.of(source, left_out)
+                refuse_if(skipped.n_bad == skipped.n_rows, "No row of {where} can be used", where=source.shown)
+                used = replace(source, query=f"SELECT * FROM ({source.query}) WHERE NOT ({skipped.condition})")
+                job, _ = prepare(used, columns, numbers, **how)
+                job = replace(job, left_out=skipped.left_out())
+            job = replace(job, unknown=unknown)
+            if distinct and columns.id is not None:
+                check_distinct(source, columns.id, skipped.condition if left_out else "false")
         screen.warn(
             f"no score in {job.source.shown} is above 1%; are these probabilities, where 0.6 means 60%?",
             when=own == "percent" and job.rows and job.score.highest <= 1,
         )
-        refuse_if(not job.rows and not may_be_empty, "{where} has a header but no rows", where=source.shown)
-        yield job
+        refuse_if(not job.rows and not may_be_empty, "{where} {has}", where=source.shown, has=source.no_rows)
+        if not bad.n_bad:
+            yield job
+            if skip_invalid or unseen == "null":
+                screen.keep_earlier(outputs.earlier_rejected(connection, data, output, screen))
+            return
+        with outputs.rejected_rows(bad, data, output, screen, inputs) as path:
+            yield job
+        screen.reject(bad.n_bad, bad.n_rows, path, bad.summary(), kept=unseen == "null" and bool(rejected))
 
 
 def read(
@@ -168,131 +233,6 @@ def named(columns: Columns) -> dict[str, Any]:
     }
 
 
-# Preparing ---------------------------------------------------------------------------------------
-
-
-def prepare(
-    source: Source,
-    columns: Columns,
-    numbers: dict[str, str | None],
-    *,
-    scale: str = "probability",
-    decimal: str | None = None,
-    positive: str | None = None,
-    rule: Rule | ClassRule | None = None,
-) -> Job:
-    """Scan all rows once and reject those that cannot be decided."""
-    refuse(
-        {
-            "A column is named twice in --group or --strata; name each column once": len(set(columns.grouped))
-            < len(columns.grouped),
-            "{option} {name!r} is the score column; pass a column with groups": columns.score in columns.grouped,
-            "--group-probability {name!r} is the score column; pass a column with probabilities": columns.score
-            in (columns.probabilities or ()),
-        },
-        option="--group" if columns.score in (columns.groups or ()) else "--strata",
-        name=columns.score,
-    )
-    named = {option: name for option, name in {"--score": columns.score, **numbers}.items() if name is not None}
-    job = scan(source, columns, named, decimal=decimal, percent=scale == "percent", positive=positive)
-    if rule is not None and columns.probabilities:
-        job = replace(job, labels=rule.groups)
-    if job.rows and columns.class_scores is None:
-        _check_range(job, scale, fitted=rule is not None)
-    return _adapted(job, rule) if rule else job
-
-
-def conversion(found: str, wanted: str) -> str:
-    """Say how to convert scores to the scale of a rule."""
-    return {
-        ("percent", "probability"): "divide the scores by 100",
-        ("probability", "percent"): "multiply the scores by 100",
-        ("logit", "probability"): "pass 1/(1 + exp(-score))",
-        ("logit", "percent"): "pass 100/(1 + exp(-score))",
-    }.get((found, wanted), "pass scores of that scale")
-
-
-def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
-    """Reject scores outside the stated scale, or the rule's, and suggest the likely one."""
-    low, high = job.score.lowest, job.score.highest
-    bottom, top = SCALES[scale].score_range
-    if low >= bottom and high <= top:
-        return
-    scales = {
-        ("percent", "percentages"): low >= 0 and high <= 100,
-        ("signed", "signed scores from -1 to 1"): low >= -1 and high <= 1,
-        ("logit", "logits"): True,
-    }
-    likely, looks = next(scale for scale, fits in scales.items() if fits)
-    advice = {
-        f"if these are {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}": fitted,
-        f"if these are {looks}, pass --scale {likely}; otherwise --scale real and --cutoff": likely == "logit",
-        f"if these are {looks}, pass --scale {likely}": scale == "signed",
-        f"these look like {looks}: pass --scale {likely}": True,
-    }
-    raise FairrampError(
-        "--score {name!r} in {where} ranges from {low:g} to {high:g}, but {whose} {scale_!r} is {bottom:g} to "
-        "{top:g}; {advice}",
-        name=job.score.name,
-        where=job.source.shown,
-        low=low,
-        high=high,
-        whose="the rule's scale" if fitted else "the scale",
-        scale_=scale,
-        bottom=bottom,
-        top=top,
-        advice=next(text for text, holds in advice.items() if holds),
-    )
-
-
-def _adapted(job: Job, rule: Rule | ClassRule) -> Job:
-    """Convert groups to the types of the rule: the text 1 in CSV is the same group as the number 1 in Parquet."""
-    values = map(list, zip(*job.cells, strict=True))
-    pairs = list(zip(values, values_of(rule, job.columns), strict=False))  # without rows there are no values
-    typed = [_as_known(key, cells, known) for key, (cells, (_, known)) in zip(job.keys, pairs, strict=False)]
-    for (_, cells), (_, (name, known)) in zip(typed, pairs, strict=True):
-        kinds, types = _types(known), _types(cells)
-        # Otherwise every group would be unseen, and perhaps pooled silently.
-        refuse_if(
-            kinds and types and not kinds & types,
-            "{name!r} in {where} has values like {here!r}, but the rule has values like {there!r}; is it the "
-            "same column?",
-            name=name,
-            where=job.source.shown,
-            here=next((value for value in cells if value is not None), None),
-            there=next((value for value in known if value is not None), None),
-        )
-    # Codes belong to the values as stored in the file, so only the labels change.
-    named = tuple(zip(*(cells for _, cells in typed), strict=True))
-    return replace(job, cells=named, typed_keys=tuple(key for key, _ in typed)) if typed else job
-
-
-def _types(values: list[Any]) -> set[type]:
-    return {type(value) for value in values if value is not None}
-
-
-def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[Any]]:
-    """Return a column's SQL and its values, converted to the type of the rule's values."""
-    if None in known and "" not in known and "" in values:
-        key = f"nullif({key}, '')"
-        values = [None if value == "" else value for value in values]
-    kinds, types = _types(known), _types(values)
-    if kinds == {str} and types and str not in types:
-        key = f"CAST({key} AS VARCHAR)"
-        values = [v if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in values]
-    for kind, sql, reads, read in (
-        (int, "BIGINT", is_whole, int),
-        (bool, "BOOLEAN", lambda v: v.lower() in ("true", "false"), lambda v: v.lower() == "true"),
-    ):
-        if kinds == {kind} and types == {str} and all(v is None or reads(v) for v in values):
-            key = f"CAST({key} AS {sql})"
-            values = [v if v is None else read(v) for v in values]
-    if "" in known and None not in known:  # CSV writes a missing value as an empty cell
-        key = f"coalesce(CAST({key} AS VARCHAR), '')"
-        values = ["" if value is None else value for value in values]
-    return key, values
-
-
 # Fitting and applying ---------------------------------------------------------------------------
 
 
@@ -343,6 +283,7 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
 
     `rows` is SQL with the file's columns c0, c1, …, `probability` and `decision`. In Parquet, two passes over a
     few columns are faster than one pass over all of them. With group probabilities, all counts are expected ones.
+    Rows without a probability are not counted.
     """
     if job.probabilities:
         # What was written to Parquet is a number, whatever it was before.
@@ -353,7 +294,8 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
     by, drawn = ", ".join(names), "probability > 0 AND probability < 1"
     done = (
         f"(SELECT {keys}, probability, {'decision' if decided else '0'} AS decision, CASE WHEN {drawn} THEN "
-        f"{job.source.find(id, '--id') if id else 'NULL'} END AS repeatable FROM {rows})"
+        f"{job.source.find(id, '--id') if id else 'NULL'} END AS repeatable FROM {rows} "
+        "WHERE probability IS NOT NULL)"
     )
     sums = (
         "count(*) AS n, sum(probability) AS rate, sum(decision) AS selected, "

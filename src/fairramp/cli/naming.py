@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from fairramp.core.labels import Label, label_parts, show_label
+from fairramp.core.labels import Label, label_parts, label_text, show_label
 from fairramp.data.columns import Columns, class_score_columns, probability_columns
-from fairramp.data.stored import format_of
+from fairramp.data.inputs import format_of
 from fairramp.errors import FairrampError, RuleFormatError, UnsupportedError, refuse_if
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.either import load_either
@@ -27,10 +27,11 @@ def load_rule(path: str, command: str | None = None) -> Rule:
 
 def load_any_rule(path: str, command: str | None = None) -> Rule | ClassRule:
     """Load a rule; `command` is the command if it takes DATA after the rule."""
+    refuse_if(not path.strip(), "The name of the rule is empty", remedy="pass a file written by fairramp fit")
     try:
         return load_either(path)
     except RuleFormatError:
-        if format_of(path) in ("json", None) and not path.lower().endswith((".xlsx", ".xls")):
+        if format_of(path) in ("json", None) and not path.lower().endswith(".xls"):
             raise
         first = f"the rule comes first, as in: fairramp {command} RULE DATA"
         raise FairrampError(
@@ -171,7 +172,9 @@ def typed_label(text: str, known: Sequence[Label]) -> Label:
         return text
     spellings: dict[str, Label] = {str(value).lower(): value for value in known if isinstance(value, bool)}
     spellings |= {"": None} if None in known else {}
-    return (spellings | {show_label(value): value for value in known}).get(text, text)
+    for spelled in (label_text, show_label):
+        spellings |= {spelled(value): value for value in known}
+    return spellings.get(text, text)
 
 
 def attributes_of(rule: Rule) -> list[tuple[Any, list[Any]]]:

@@ -10,7 +10,8 @@ from fairramp.fit.keywords import first_sentence
 Data = Annotated[
     str,
     Parameter(
-        help="Rows in CSV, TSV, JSON Lines or Parquet: a file, a folder, a glob in quotes, or - for stdin."
+        help="Rows in CSV, TSV, JSON Lines, Parquet or Excel (.xlsx): a file, a folder, a glob in quotes, or - "
+        "for stdin."
     ),
 ]
 RuleFile = Annotated[str, Parameter(help="Rule file written by fairramp fit.")]
@@ -60,7 +61,17 @@ def _setting(name: str, more: str = "") -> Parameter:
 
 
 Criterion = Annotated[str, _setting("criterion")]
-MaxGap = Annotated[float | None, _setting("max_gap")]
+
+
+def _below_all(_: object, value: float) -> None:
+    """Reject a limit that everything meets, which is probably a typing error for one point."""
+    if value == 1:
+        raise ValueError("1 means 100 points, which is no limit; 1 point is 0.01")
+
+
+#: For a limit of a gap.
+LIMIT = Parameter(validator=_below_all)
+MaxGap = Annotated[float | None, _setting("max_gap"), LIMIT]
 MinRatio = Annotated[float | None, _setting("min_ratio")]
 TargetRate = Annotated[float | str | None, _setting("target_rate")]
 OverallRate = Annotated[float | None, _setting("overall_rate")]
@@ -87,7 +98,14 @@ LowerIsBetter = Annotated[
         show_default=False,
     ),
 ]
-Cutoff = Annotated[float | None, _setting("cutoff")]
+Cutoff = Annotated[
+    float | None,
+    _setting(
+        "cutoff",
+        " The cutoff itself counts as yes. For a strict limit, pass a value beyond it that no score reaches: for "
+        '"below 30" with --lower-is-better and scores with one decimal, 29.95.',
+    ),
+]
 RampWidth = Annotated[
     float | None,
     _setting(
@@ -101,6 +119,16 @@ Delimiter = Annotated[
 Decimal = Annotated[
     Literal[".", ","] | None,
     Parameter(help='Decimal mark of CSV files, "." or ","; detected if DATA is CSV.', show_choices=False),
+]
+Sheet = Annotated[str | None, Parameter(help="Sheet of an Excel file; by default, the first one.")]
+SkipInvalid = Annotated[
+    bool,
+    Parameter(
+        help="Leave out rows that cannot be used, and write them with reasons to a file named like the output or "
+        "DATA, with -rejected; the exit code is then 4.",
+        negative="",
+        show_default=False,
+    ),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON object instead of text.", negative="", show_default=False)]
 Summary = Annotated[

@@ -20,11 +20,15 @@ from typing import Any
 
 import duckdb
 
+from fairramp.cli.faults import Found
 from fairramp.cli.naming import load_any_rule
-from fairramp.cli.render import STDIN, STDOUT
+from fairramp.cli.render import STDIN, STDOUT, Screen
+from fairramp.cli.streams import write_document
 from fairramp.core.table import Table
 from fairramp.data import files
-from fairramp.data.stored import connect, first_sentence, format_of, input_files, literal
+from fairramp.data.database import connect, first_sentence, literal
+from fairramp.data.inputs import format_of, input_files, kind_of
+from fairramp.data.stored import open_files
 from fairramp.deploy.dialects import identifier
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.class_file import CLASS_FORMAT
@@ -37,6 +41,8 @@ from fairramp.rule.rule import Rule
 PICTURES = (".svg", ".png", ".html")
 #: Endings of tables.
 _WRITABLE = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+#: Names of the column with the reasons in a file of rejected rows; the second if DATA has the first.
+_REASONS = ("reason", "fairramp_reason")
 _UNWRITABLE = "Cannot write {path}: {why}"
 
 
@@ -57,7 +63,7 @@ def check_output(
     if is_stream(output):
         return
     if table and not (pictures and output.lower().endswith(PICTURES)):
-        _format(output)
+        _format(output, PICTURES if pictures else ())
     target, folder = Path(output).resolve(), Path(output).resolve().parent
     refuse(
         {
@@ -135,12 +141,119 @@ def keep_others(path: str, *, replace: bool) -> Rule | ClassRule | None:
     return earlier
 
 
+def named(output: str | None, data: str, word: str) -> tuple[str, str]:
+    """The output, by default a new file named like DATA, and a remark on its format."""
+    if output is not None:
+        return output, ""
+    refuse_if(data == STDIN, "-o is missing: pass a file, or - for stdout")
+    output = named_like(data, word)
+    refuse_if(
+        os.path.lexists(output),
+        "{output} already exists; pass -o {output} to replace it, or another file",
+        output=output,
+    )
+    is_excel = kind_of(input_files(data)[0]) == "excel"
+    return output, " Excel files are read but not written; this CSV file opens in Excel." if is_excel else ""
+
+
+def named_like(data: str, word: str, output: str | None = None) -> str:
+    """The name of an output: that of DATA, in this folder, or of another output, with a word.
+
+    The format is that of a table given as output, or else that of DATA; CSV for Excel files and stdin.
+    """
+    if output is not None and not is_stream(output):
+        stem, ending = _parts(Path(output).name)
+        kept = ending.removesuffix(".gz") in _WRITABLE and ending != ".json"  # a rule is JSON, too
+        return str(Path(output).with_name(f"{stem}-{word}{ending if kept else ending_like(data)}"))
+    path = Path(data.rstrip("/"))
+    if any(sign in path.name for sign in "*?[") and not path.exists():
+        path = path.parent
+    stem = "data" if data == STDIN else _parts(path.name)[0] or "data"
+    return f"{stem}-{word}{ending_like(data)}"
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """A name and its ending, which may be two, as in .csv.gz."""
+    start, ending = os.path.splitext(name)
+    if ending.lower() == ".gz":
+        start, first = os.path.splitext(start)
+        ending = first + ending
+    return (start, ending.lower()) if format_of(name) or ending.lower() in PICTURES else (name, "")
+
+
+def ending_like(data: str) -> str:
+    """The ending of an output in the format of DATA; CSV for Excel files and stdin."""
+    first = "data.csv" if data == STDIN else input_files(data)[0]
+    kind = kind_of(first)
+    return f".{'csv' if kind == 'excel' else kind}{'.gz' if first.lower().endswith('.gz') else ''}"
+
+
+@contextlib.contextmanager
+def rejected_rows(
+    found: Found, data: str, output: str | None, screen: Screen, inputs: dict[str, str | None] | None = None
+) -> Iterator[str]:
+    """Write the rows with faults and the reasons to a file, which appears if the context succeeds.
+
+    Yields its name, which follows that of the output or of DATA; a second table of the same command gets another.
+    It may replace the file of an earlier run, but no other file and none of the `inputs`.
+    """
+    path = _rejected_name(data, output, screen)
+    check_output(path, data, inputs, table=True, option="The file of rejected rows")
+    refuse_if(
+        os.path.isfile(path) and not _has_reasons(found.source.connection, path),
+        "{path} would hold the rows that are left out, but it exists and is not such a file of an earlier run; "
+        "rename that file{choose}",
+        path=path,
+        choose="" if output is None else ", or choose another -o",
+    )
+    source, columns = found.source, [f"c{i}" for i in range(len(found.source.names))]
+    if source.format == "csv" and format_of(path) in ("csv", "tsv"):
+        columns = [f"nullif({column}, '')" for column in columns]
+    reason = next(name for name in _REASONS if name == _REASONS[-1] or name not in map(str.lower, source.names))
+    query = f"SELECT {', '.join(columns)}, {found.reasons} FROM ({source.query}) WHERE {found.condition}"
+    names, between = [*source.names, reason], "," if source.delimiter == "\t" else source.delimiter
+    with written(source.connection, query, names, path, delimiter=between, mark=source.mark):
+        yield path
+
+
+def earlier_rejected(
+    connection: duckdb.DuckDBPyConnection, data: str, output: str | None, screen: Screen
+) -> str | None:
+    """The file of rejected rows that an earlier run left under the name that this run would use."""
+    path = _rejected_name(data, output, screen)
+    return path if os.path.isfile(path) and _has_reasons(connection, path) else None
+
+
+def _rejected_name(data: str, output: str | None, screen: Screen) -> str:
+    word = f"rejected-{len(screen.rejected) + 1}" if screen.rejected else "rejected"
+    return named_like(data, word, output)
+
+
+def _has_reasons(connection: duckdb.DuckDBPyConnection, path: str) -> bool:
+    """Whether a file is a table whose last column is that of the reasons."""
+    with contextlib.suppress(FairrampError, duckdb.Error, OSError):
+        return open_files(connection, [path], path).names[-1] in _REASONS
+    return False
+
+
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
     """Yield a hidden file that replaces `path` on success and is deleted otherwise."""
+    with contextlib.ExitStack() as stack:
+        with _writing(path):
+            temporary = stack.enter_context(files.replacing(Path(path).resolve()))
+        yield str(temporary)
+        with _writing(path):
+            stack.close()
+
+
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """Name the output that cannot be written."""
     try:
-        with files.replacing(Path(path).resolve()) as temporary:
-            yield str(temporary)
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise FairrampError(_UNWRITABLE, path=path, why=error.strerror or error) from None
 
@@ -194,11 +307,14 @@ def written(
         query = f"SELECT * FROM ({query}) AS t({', '.join(map(identifier, names))})"
     with contextlib.ExitStack() as stack:
         if special:
-            temporary = stack.enter_context(tempfile.NamedTemporaryFile(prefix="fairramp-out-")).name
+            # A folder, because Windows does not let DuckDB open a temporary file that Python has open.
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fairramp-out-"))
+            temporary = os.path.join(folder, "rows")
         else:
             temporary = stack.enter_context(replacing(path))
         if empty and kind in ("csv", "tsv"):
-            with (gzip.open if packed else open)(temporary, "wt", encoding="utf-8", newline="") as text:
+            opened = gzip.open if packed else open
+            with _writing(path), opened(temporary, "wt", encoding="utf-8", newline="") as text:
                 text.write(header)
         else:
             options += ", COMPRESSION gzip" if packed else ""
@@ -209,7 +325,11 @@ def written(
         yield temporary
         if special:
             stdout = contextlib.nullcontext(sys.stdout.buffer)  # stays open
-            with open(temporary, "rb") as start, stdout if path == STDOUT else open(path, "wb") as end:
+            with (
+                _writing(path),
+                open(temporary, "rb") as start,
+                stdout if path == STDOUT else open(path, "wb") as end,
+            ):
                 shutil.copyfileobj(start, end)
                 end.flush()
 
@@ -217,7 +337,7 @@ def written(
 def write_text(path: str | None, text: str, what: str) -> None:
     """Write text to a file, whole or not at all, or to stdout, a device or a pipe."""
     if path is None or path == STDOUT:
-        sys.stdout.write(text)
+        write_document(sys.stdout, text)
     else:
         files.write_text(Path(path), text, what)
 
@@ -241,11 +361,17 @@ def is_stream(path: str) -> bool:
     return path == STDOUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
-def _format(path: str) -> str:
-    """Return the format to write, or raise an error."""
+def _format(path: str, pictures: Sequence[str] = ()) -> str:
+    """Return the format to write, or raise an error that names all endings, also those of `pictures`."""
+    refuse_if(
+        path.lower().endswith((".xlsx", ".xlsm", ".xls")),
+        "Cannot write {path}: Excel files are read but not written; write .csv, which opens in Excel",
+        path=path,
+    )
+    known = [".csv", ".tsv", ".jsonl", ".parquet", *pictures]
     refuse(
         {
-            "Unknown format of {path}: use a name that ends in .csv, .tsv, .jsonl or .parquet": not path.lower()
+            "Unknown format of {path}: use a name that ends in {endings}": not path.lower()
             .removesuffix(".gz")
             .endswith(_WRITABLE),
             "Cannot write {path}: Parquet is already compressed; drop the .gz": path.lower().endswith(
@@ -253,6 +379,7 @@ def _format(path: str) -> str:
             ),
         },
         path=path,
+        endings=" or ".join([", ".join(known[:-1]), known[-1]]),
     )
     return format_of(path) or ""
 
@@ -264,7 +391,7 @@ def write_picture(chart: Any, path: str) -> None:
     kind = path.lower().rpartition(".")[2]
     if find_spec("vl_convert") is None:
         raise missing_extra("vl-convert-python")
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, _writing(path):
         chart.save(temporary, format=kind, **({"inline": True} if kind == "html" else {}))
 
 

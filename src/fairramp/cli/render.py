@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
+from fairramp.cli.streams import write_document
 from fairramp.cli.summary import Summary
 from fairramp.core.words import PAGE, lines_of, plain, wrapped
 
@@ -29,6 +30,8 @@ STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 _PATIENCE = 1.0
 #: Version of the --json format.
 _JSON = 1
+#: Exit code if rows were left out and nothing worse happened.
+LEFT_OUT = 4
 
 
 def count(n: int, what: str) -> str:
@@ -62,6 +65,18 @@ def typed(arguments: Sequence[str], before: str = "  ") -> str:
     return broken.translate({new: old for old, new in kept.items()})
 
 
+def given(**options: str | bool | None) -> list[str]:
+    """Options that were given, as typed.
+
+    >>> given(label="y", weight=None, skip_invalid=True)
+    ['--label', 'y', '--skip-invalid']
+    """
+    named = {
+        f"--{name.replace('_', '-')}": value for name, value in options.items() if value not in (None, False)
+    }
+    return [word for name, value in named.items() for word in ([name] if value is True else [name, str(value)])]
+
+
 class Screen:
     """The output of a command.
 
@@ -84,11 +99,15 @@ class Screen:
         self.is_quiet = quiet
         self._file = sys.stderr if to_stderr else sys.stdout
         self._summary = Summary(summary)
+        self.rejected: list[dict[str, Any]] = []
+        self._earlier: list[str] = []
 
     def heading(self, text: str) -> None:
         """Print a heading, bold on a terminal."""
         self._summary.heading(text)
-        bold = self._file.isatty() and not os.environ.get("NO_COLOR")
+        # The old console of Windows prints escape sequences as text.
+        styled = os.name == "posix" or "WT_SESSION" in os.environ
+        bold = styled and self._file.isatty() and not os.environ.get("NO_COLOR")
         self.text(f"\x1b[1m{text}\x1b[0m" if bold else text)
 
     def text(self, *lines: str) -> None:
@@ -118,11 +137,11 @@ class Screen:
             self._summary.say(f"Warning: {text}")
             self._warn(text)
 
-    def verdict(self, text: str, *, failed: object) -> None:
-        """Print a verdict; with --quiet, as a warning if it is the reason for the exit code."""
+    def verdict(self, text: str, *, told: object) -> None:
+        """Print a verdict; with --quiet, as a warning if it must be `told`: it failed, or a group is missing."""
         self._summary.verdict(text)
         self.text(wrapped(text))
-        if failed and self.is_quiet:
+        if told and self.is_quiet:
             self._warn(f"{text[0].lower()}{text[1:]}")
 
     def _warn(self, text: str) -> None:
@@ -133,15 +152,31 @@ class Screen:
         if not self.is_quiet:
             sys.stderr.write(for_stderr(text) + "\n")
 
-    def result(self, command: str, **content: Any) -> None:
-        """Print the results as JSON, in which stdin and stdout are -, and write the summary; call it last."""
+    def reject(self, n: int, n_rows: int, path: str, why: str, *, kept: bool) -> None:
+        """Warn that rows could not be used, and where they are; some are `kept` without a decision."""
+        self.rejected.append({"rows": n, "of": n_rows, "file": path})
+        verb = "cannot be used" if kept else "was left out" if n == 1 else "were left out"
+        self.warn(f"{n:,} of {count(n_rows, 'row')} {verb}: {why}. See {path}.")
+
+    def keep_earlier(self, path: str | None) -> None:
+        """Remember a file of rejected rows of an earlier run, which stays because no row was left out."""
+        self._earlier += [] if path is None else [path]
+
+    def result(self, command: str, code: int = 0, /, **content: Any) -> int:
+        """Print the results as JSON, in which stdin and stdout are -, and write the summary; call it last.
+
+        Returns the exit code: `code`, or else 4 if rows were left out.
+        """
+        for path in set(self._earlier) - {rejected["file"] for rejected in self.rejected}:
+            self.warn(f"all rows were used; {path} is from an earlier run.")
         self._summary.write()
         if self._json:
-            stamp = {"command": command, "format": _JSON, "fairramp": __version__}
+            stamp: dict[str, Any] = {"command": command, "format": _JSON, "fairramp": __version__}
+            content |= {"rejected": self.rejected} if self.rejected else {}
             named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}
-            self._file.write(
-                json.dumps(plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-            )
+            text = json.dumps(plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False)
+            write_document(self._file, f"{text}\n")
+        return code or (LEFT_OUT if self.rejected else 0)
 
     @contextmanager
     def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:

@@ -1,12 +1,11 @@
 """Run a command and translate what happens into an exit code.
 
 0 done    1 a gate or a check failed    2 an error the user can fix    3 a gate could not be decided
-70 a bug    130, 143, 141 stopped
+4 done without some rows    70 a bug    130, 143, 141 stopped
 """
 
 import contextlib
 import os
-import re
 import signal
 import sys
 import traceback
@@ -15,11 +14,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from cyclopts import CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import CycloptsError
 
+from fairramp.cli import streams
 from fairramp.cli.app import app, spelled
 from fairramp.cli.render import STDIN, STDOUT, for_stderr
 from fairramp.cli.secret import redacted
+from fairramp.cli.usage import command_of, mistake
 from fairramp.errors import FairrampError, FairrampWarning
 
 _ISSUES = "please report it, with the output of fairramp --version; FAIRRAMP_DEBUG=1 shows where it happened"
@@ -37,7 +38,8 @@ def run(arguments: Sequence[str]) -> int:
     warnings.showwarning = _show_warning
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    streams.prepare()
     with contextlib.suppress(ValueError, OSError):  # fails outside the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stopped)
@@ -51,6 +53,8 @@ def run(arguments: Sequence[str]) -> int:
     except _Stopped:
         return _fail(_HALF, 128 + _Stopped.last)
     except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):  # rich leaves with 1, which is a failed gate
+            return 141
         return leaving.code if isinstance(leaving.code, int) else 0
     except Exception as error:
         if isinstance(error.__cause__ or error.__context__, _Stopped) or "Query interrupted" in str(error):
@@ -65,30 +69,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
     try:
         result: Any = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        command = next((f" {a}" for a in arguments if a in app and not a.startswith("-")), "")
-        return _fail(f"{_usage(error, arguments)} See: fairramp{command} --help", 2)
+        command = command_of(arguments)
+        return _fail(f"{mistake(error, arguments)} See: fairramp{command and f' {command}'} --help", 2)
     # A command returns its exit code, or a function that runs other commands (the demo).
     return result(run) if callable(result) else result or 0
-
-
-def _usage(error: Any, arguments: Sequence[str]) -> str:
-    """Say what is wrong with the arguments, and what was probably meant."""
-    match error:
-        case UnusedCliTokensError(unused_tokens=left):
-            words = " ".join(left or [])
-            return f"Unexpected argument {words!r}; put names with spaces in quotes, like 'my score'."
-        case MissingArgumentError(argument=object(name=name, names=names)):
-            typed = next((a for a in reversed(arguments) if a in names), None)
-            return f"{typed} has no value." if typed else f"{name} is missing."
-        case CoercionError(token=object(keyword=name, value=value)) if error.target_type is float:
-            if comma := re.fullmatch(r"(-?\d*),(\d+)", value):
-                return f"{name} {value} is not a number; use a decimal point: {comma[1] or 0}.{comma[2]}."
-            if percent := re.fullmatch(r"(-?[\d.]+) ?%", value):
-                return f"{name} {percent[1]}% is not a number; write {float(percent[1]) / 100:.12g}."
-            return f"{name} must be a number, got {value!r}."
-        case CoercionError(token=object(keyword=name, value=value)) if error.target_type is int:
-            return f"{name} must be an integer, got {value!r}."
-    return " ".join(str(error).split())
 
 
 def _explain(error: Exception) -> int:
@@ -101,12 +85,13 @@ def _explain(error: Exception) -> int:
         case MemoryError():
             return _fail("Out of memory: the rows do not fit; pass fewer rows.", 2)
     if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        from fairramp.data.stored import first_sentence
+        from fairramp.data.database import file_of, first_sentence
 
+        where = file_of(error) or "The data"
         why, kind = first_sentence(error), type(error).__name__
         # "Error" is what Thrift raises.
         unread = ("InvalidInputException", "IOException", "ConversionException", "Error")
-        known = dict.fromkeys(unread, f"The data cannot be read: {why}") | {
+        known = dict.fromkeys(unread, f"{where} cannot be read: {why}") | {
             "OutOfMemoryException": "Out of memory; raise the limit, for example FAIRRAMP_MEMORY=4GB, or "
             "free disk space for temporary files.",
             # DuckDB raises this for some damaged Parquet files.

@@ -5,232 +5,28 @@ are text, integers or booleans; missing values in Parquet and JSON form a group 
 cells in CSV.
 """
 
+import math
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from dataclasses import replace
 
-import duckdb
-import numpy as np
-
-from fairramp.core.labels import Label, label_key, label_of
+from fairramp.cli.faults import Fault
+from fairramp.cli.job import CLASS, PROBABILITY, Job, Number
+from fairramp.cli.naming import typed_label
+from fairramp.core.labels import UNSEEN, label_key, show_label
+from fairramp.core.scales import SCALES
 from fairramp.data.columns import Columns
-from fairramp.data.groups import Codes
-from fairramp.data.probable import SUM_TOLERANCE, GroupProbabilities
-from fairramp.data.stored import Source, literal
+from fairramp.data.database import literal
+from fairramp.data.probable import SUM_TOLERANCE
+from fairramp.data.stored import Source
 from fairramp.errors import FairrampError, refuse_if
 
 _TEXT = "VARCHAR"
 #: Words for yes and no in label columns, in lowercase.
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "t", "oui", "vrai", "si", "sí")
 _NO = ("false", "no", "n", "nein", "falsch", "f", "non", "faux")
-#: Words that programs write for a missing number.
-_MISSING = ("na", "nan", "null", "none")
 #: Above this, the group column is probably an id column.
 _MAX_GROUPS = 100_000
-_PROBABILITY, _CLASS = "--group-probability", "--class-score"
-
-
-@dataclass(frozen=True)
-class Number:
-    """A column that must hold numbers.
-
-    Attributes
-    ----------
-    option : str
-        The option that named it, for messages.
-    name, column : str
-        Its name in the file and in the query.
-    expression : str
-        SQL that converts it to a double; NULL if that fails.
-    comma : bool
-        Whether it is written with decimal commas.
-    lowest, highest : float
-        Range over all rows; None without rows.
-    """
-
-    option: str
-    name: str
-    column: str
-    expression: str
-    comma: bool
-    lowest: float
-    highest: float
-
-
-@dataclass(frozen=True)
-class Job:
-    """A table whose rows have been validated.
-
-    Attributes
-    ----------
-    source : Source
-        The opened table.
-    columns : Columns
-        The columns in use, by their names in the file.
-    table : str
-        Temporary table with the distinct values of strata and group columns, k0, k1, …, and their `code`.
-    rows : int
-        Number of rows.
-    numbers : dict of str to Number
-        Number columns by option; those of group probabilities and of classes by the option and their index.
-    cells : tuple of tuple
-        Distinct values of strata and group columns, by code.
-    counts : tuple of int
-        Number of rows of each.
-    keys : tuple of str
-        SQL of these columns.
-    typed_keys : tuple of str
-        The same in the types of the rule's labels, if there is a rule.
-    labels : tuple
-        The groups of the columns with group probabilities.
-    classes : tuple
-        The classes of the columns with their scores.
-    truth : str or None
-        SQL of the true class as text, if there are classes and labels.
-    """
-
-    source: Source
-    columns: Columns
-    table: str
-    rows: int
-    numbers: dict[str, Number]
-    cells: tuple[tuple[Any, ...], ...]
-    counts: tuple[int, ...]
-    keys: tuple[str, ...]
-    typed_keys: tuple[str, ...]
-    labels: tuple[Label, ...] = ()
-    classes: tuple[Label, ...] = ()
-    truth: str | None = None
-
-    @property
-    def score(self) -> Number:
-        """The score column, or that of the first class."""
-        return self.numbers["--score"] if "--score" in self.numbers else self.class_scores[0]
-
-    @property
-    def probabilities(self) -> list[Number]:
-        """The columns with group probabilities."""
-        return [number for key, number in self.numbers.items() if key.startswith(_PROBABILITY)]
-
-    @property
-    def class_scores(self) -> list[Number]:
-        """The columns with the scores of classes."""
-        return [number for key, number in self.numbers.items() if key.startswith(_CLASS)]
-
-    @property
-    def inner(self) -> Columns:
-        """The column names of `relation`."""
-        n, names = len(self.columns.strata or ()), tuple(f"g{i}" for i in range(len(self.keys)))
-        probable = tuple(f"q{i}" for i in range(len(self.probabilities)))
-        scores = tuple(f"p{i}" for i in range(len(self.class_scores)))
-        score = None if scores else "score"
-        return Columns(score, names[n:] or None, names[:n] or None, "id", probable or None, scores or None)
-
-    @property
-    def groups(self) -> list[tuple[Label, int]]:
-        """The groups (or cells) in order, with their numbers of rows."""
-        labels = (label_of(parts, len(self.columns.strata or ())) for parts in self.cells)
-        return sorted(zip(labels, self.counts, strict=True), key=lambda pair: label_key(pair[0]))
-
-    def relation(self, *, extra: bool = False) -> duckdb.DuckDBPyRelation:
-        """Return the columns in use under internal names: score or p0, p1, …, label, weight, q0, …, g0, …, id.
-
-        With `extra`, all columns of the file come first.
-        """
-        parts = [f"c{i}" for i in range(len(self.source.names))] if extra else []
-        parts += [f"({number.expression}) AS {inner_name(option)}" for option, number in self.numbers.items()]
-        parts += [f"{key} AS g{i}" for i, key in enumerate(self.typed_keys)]
-        if self.columns.id is not None:
-            parts.append(f"{self._id} AS id")
-        return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
-
-    def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
-        """Return arguments for in-memory functions: scores, groups, labels, sample_weight, strata.
-
-        If there are classes, the scores are `probabilities`, by class, and labels are text. `ordered` sorts the
-        rows, so the result does not depend on the order in which threads read them. With columns of group
-        probabilities, they are among the arguments, as `group_probabilities`; with a column of ids, `ids`.
-        """
-        expressions = [number.expression for number in self.numbers.values()]
-        expressions += [self.truth] if self.truth else []
-        expressions += [self._id] if self.columns.id else []
-        inner = [f"{key} AS k{i}" for i, key in enumerate(self.keys)]
-        inner += [f"({expression}) AS x{i}" for i, expression in enumerate(expressions)]
-        match = " AND ".join(f"d.k{i} IS NOT DISTINCT FROM s.k{i}" for i in range(len(self.keys)))
-        outer = ", ".join(["CAST(s.code AS INTEGER) AS code", *(f"d.x{i}" for i in range(len(expressions)))])
-        columns = self.source.connection.sql(
-            f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM ({self.source.query})) AS d "
-            f"JOIN {self.table} AS s ON {match}{' ORDER BY ALL' if ordered else ''}"
-        ).fetchnumpy()
-        options = [*self.numbers, *(["--label"] if self.truth else []), *(["--id"] if self.columns.id else [])]
-        found = {option: columns[f"x{i}"] for i, option in enumerate(options)}
-        scores: dict[str, Any] = {"scores": found.get("--score")}
-        if self.classes:
-            by_class = (values for option, values in found.items() if option.startswith(_CLASS))
-            scores = {"probabilities": dict(zip(self.classes, by_class, strict=True))}
-        n = len(self.columns.strata or ())
-        return {
-            **scores,
-            "groups": _codes(columns["code"], [parts[n:] for parts in self.cells], self.columns.groups),
-            "labels": found.get("--label"),
-            "sample_weight": found.get("--weight"),
-            "strata": (
-                _codes(columns["code"], [parts[:n] for parts in self.cells], self.columns.strata) if n else None
-            ),
-            **({"group_probabilities": self._probable(found)} if self.probabilities else {}),
-            **({"ids": found["--id"].tolist()} if self.columns.id else {}),
-        }
-
-    @property
-    def _id(self) -> str:
-        """SQL of the ids as text."""
-        return f"CAST({self.source.find(self.columns.id or '', '--id')} AS VARCHAR)"
-
-    def _probable(self, found: dict[str, Any]) -> GroupProbabilities:
-        """The group probabilities of rows in memory."""
-        columns = [values for key, values in found.items() if key.startswith(_PROBABILITY)]
-        return GroupProbabilities(dict(zip(self.labels, columns, strict=True)))
-
-    def in_order(self) -> dict[str, Any]:
-        """Keep all rows in the table `kept`, and return scores, groups and ids (or None) in their order."""
-        self.relation(extra=True).project("*, row_number() OVER () AS position").create("kept")
-        match = " AND ".join(f"r.g{i} IS NOT DISTINCT FROM s.k{i}" for i in range(len(self.keys)))
-        id = ", r.id" if self.columns.id is not None else ""
-        columns = self.source.connection.sql(
-            f"SELECT CAST(s.code AS INTEGER) AS code, r.score{id} FROM kept AS r "
-            f"JOIN {self.table} AS s ON {match} ORDER BY r.position"
-        ).fetchnumpy()
-        return {
-            "scores": columns["score"],
-            "groups": _codes(columns["code"], self.cells, self.columns.groups),
-            "ids": columns["id"].tolist() if id else None,
-        }
-
-    def decide(self, decisions: Any) -> None:
-        """Create the view `decided`: the table of `in_order` with the column `decision`."""
-        chosen = (np.flatnonzero(decisions) + 1).tolist()
-        self.source.connection.execute("CREATE TEMP TABLE chosen AS SELECT unnest(?::BIGINT[]) AS i", [chosen])
-        self.source.connection.execute(
-            "CREATE TEMP VIEW decided AS SELECT kept.*, CAST(i IS NOT NULL AS TINYINT) AS decision "
-            "FROM kept LEFT JOIN chosen ON position = i"
-        )
-
-
-def inner_name(option: str) -> str:
-    """The internal name of a number column."""
-    name, _, index = option.partition(" ")
-    return f"{'q' if name == _PROBABILITY else 'p'}{index}" if index else name[2:]
-
-
-def _codes(code: Any, parts: Sequence[tuple[Any, ...]], names: tuple[str, ...] | None) -> Codes:
-    """Return the codes of some columns, given the codes of all of them."""
-    labels = list(map(label_of, parts))
-    ordered = dict(sorted({label_key(label): label for label in labels}.items()))
-    place = {key: i for i, key in enumerate(ordered)}
-    seats = np.array([place[label_key(label)] for label in labels], dtype=np.int32)
-    return Codes(seats[np.asarray(code)], 0, tuple(ordered.values()), names)
 
 
 def scan(
@@ -239,10 +35,12 @@ def scan(
     numbers: dict[str, str],
     *,
     decimal: str | None = None,
-    percent: bool = False,
+    scale: str = "probability",
     positive: str | None = None,
-) -> Job:
-    """Check in one pass that all numbers are numbers and that every row has an id.
+) -> tuple[Job, list[Fault]]:
+    """Check in one pass that all numbers are numbers in range and that every row has an id.
+
+    Returns the job, and the faults of columns with bad cells; with faults, its rows must not be used.
 
     Parameters
     ----------
@@ -255,12 +53,12 @@ def scan(
         Column names by option, such as ``{"--score": "p"}``.
     decimal : str, optional
         Decimal mark; detected if None.
-    percent : bool
-        Whether scores may end in a percent sign.
+    scale : str
+        Scale of the scores; percentages may end in a percent sign.
     positive : str, optional
         The label that means yes; all others then mean no.
     """
-    for option, names in ((_PROBABILITY, columns.probabilities), (_CLASS, columns.class_scores)):
+    for option, names in ((PROBABILITY, columns.probabilities), (CLASS, columns.class_scores)):
         numbers = numbers | {f"{option} {i}": name for i, name in enumerate(names or ())}
     found = {option: source.find(name, option.partition(" ")[0]) for option, name in numbers.items()}
     options = ["--strata"] * len(columns.strata or ()) + ["--group"] * len(columns.groups or ())
@@ -269,19 +67,26 @@ def scan(
         for option, name in zip(options, columns.grouped, strict=True)
     )
     readings = {
-        option: _readings(source, column, option, percent and option == "--score", decimal, positive)
+        option: _readings(source, column, option, scale == "percent" and option == "--score", decimal, positive)
         for option, column in found.items()
     }
     no_id = "false" if columns.id is None else _no_id(source, columns.id)
     # The statistics in a Parquet file usually show that no id is missing, without reading the column.
     by_statistics = source.format == "parquet" and columns.id is not None
     sums = [("sum", f"count(*) FILTER ({'false' if by_statistics else no_id})")]
-    for reading in chain.from_iterable(readings.values()):
+    for option, reading in ((option, one) for option, both in readings.items() for one in both):
+        right = f"({reading}) IN (0, 1)" if option == "--label" else f"isfinite({reading})"
         sums += [
-            ("sum", f"count(*) FILTER (({reading}) IS NULL OR NOT isfinite({reading}))"),
-            ("min", f"min({reading})"),
-            ("max", f"max({reading})"),
+            ("sum", f"count(*) FILTER (({right}) IS NOT TRUE)"),
+            ("min", f"min({reading}) FILTER (isfinite({reading}))"),
+            ("max", f"max({reading}) FILTER (isfinite({reading}))"),
         ]
+    thousands = {
+        option: _thousands_sql(source, found[option], both)
+        for option, both in readings.items()
+        if decimal is None and option != "--label" and source.type_of(found[option]) == _TEXT
+    }
+    sums += [part for parts in thousands.values() for part in parts]
     table, by = f"scan_{secrets.token_hex(8)}", ", ".join([*(f"k{i}" for i in range(len(keys))), "n"])
     grouped = f"GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
     source.connection.execute(
@@ -300,17 +105,16 @@ def scan(
     totals = (f"{how}(x{i})" for i, (how, _) in enumerate(sums))
     ((nobody, *stats),) = source.connection.execute(f"SELECT {', '.join(totals)} FROM {table}").fetchall()
     if by_statistics:
-        ((nobody,),) = source.ask("count(*)", f"WHERE {no_id}")
+        column = source.find(str(columns.id), "--id")
+        # Statistics cannot show what `trim` gives, but they show how the ids begin: a blank one not in ASCII.
+        first = f"({column} IS NULL OR {column} < '!' OR {column} >= {literal(chr(0x80))})"
+        ((nobody,),) = source.ask("count(*)", f"WHERE {first if 'trim' in no_id else no_id} AND {no_id}")
+    pairs = iter(stats[6 * len(found) :])
+    grouped_as = dict(zip(thousands, zip(pairs, pairs, strict=True), strict=True))
+    faults = []
     if nobody:
-        raise FairrampError(
-            "{n:,} row{have} no id in {id!r} of {where}, first in {place}",
-            remedy="give every row an id",
-            n=nobody,
-            have=" has" if nobody == 1 else "s have",
-            id=columns.id,
-            where=source.shown,
-            place=_first(source, no_id)[0],
-        )
+        id = source.find(str(columns.id), "--id")
+        faults.append(Fault("--id", repr(columns.id), "is missing", no_id, id, id, {}))
     resolved = {}
     for i, (option, column) in enumerate(found.items()):
         dot, comma = stats[6 * i : 6 * i + 3], stats[6 * i + 3 : 6 * i + 6]
@@ -320,8 +124,10 @@ def scan(
         written = use == 1 or (decimal == "," and source.type_of(column) == _TEXT)
         typed = option.partition(" ")[0]
         number = Number(typed, numbers[option], column, readings[option][use], written, lowest, highest)
-        if wrong:
-            _refuse_number(source, number)
+        low, high = _range(typed, scale)
+        _refuse_thousands(source, number, *grouped_as.get(option, (None, None)), low, high)
+        if wrong or (lowest is not None and (lowest < low or highest > high)):
+            faults.append(_number_fault(number, low, high, given=positive is not None))
         if option == "--label" and positive is not None and highest == 0:
             there = source.ask(f"DISTINCT CAST({column} AS VARCHAR)", "ORDER BY 1 LIMIT 6")
             raise FairrampError(
@@ -335,47 +141,142 @@ def scan(
             )
         resolved[option] = number
     parts, counts = tuple(row[:-1] for row in cells), tuple(row[-1] for row in cells)
-    job = Job(source, columns, table, sum(counts), resolved, parts, counts, keys, keys)
+    job = Job(source, columns, table, sum(counts), resolved, parts, parts, counts, keys, keys)
     for shares in (job.probabilities, job.class_scores):
         if job.rows and shares:
-            _check_probabilities(source, shares)
-    return job
+            faults += _sum_faults(source, shares)
+    return job, faults
 
 
-def _check_probabilities(source: Source, columns: Sequence[Number]) -> None:
-    """Reject probabilities of groups or classes out of range, and rows in which they do not sum to 1."""
-    for number in columns:
-        if number.lowest >= 0 and number.highest <= 1 + SUM_TOLERANCE:
-            continue
-        e = f"({number.expression})"
-        place, value = _first(source, f"{e} < 0 OR {e} > 1 + {SUM_TOLERANCE}", e)
-        raise FairrampError(
-            "{option} {name!r} in {where} has {value:g} in {place}, which is not between 0 and 1",
-            option=number.option,
-            name=number.name,
-            where=source.shown,
-            value=value,
-            place=place,
-            remedy="divide percentages by 100" if number.lowest >= 0 and number.highest <= 100 else None,
-        )
+def _thousands_sql(source: Source, column: str, readings: tuple[str, str]) -> list[tuple[str, str]]:
+    """Statistics of the numbers with a mark: one that may separate thousands, and whether any other has none.
+
+    The point in a file with commas between its cells is a decimal point, as everywhere.
+    """
+    text = f"trim({column}, '% ')"
+    marks = "," if source.delimiter == "," else ".,"
+    pattern = f"'[+-]?[1-9][0-9]{{0,2}}[{marks}][0-9]{{3}}'"
+    # Comparing one character first is faster.
+    separated = f"(substr({text}, -4, 1) IN ('.', ',') AND regexp_full_match({text}, {pattern}))"
+    number = " OR ".join(f"({reading}) IS NOT NULL" for reading in readings)
+    return [
+        ("min", f"min({text}) FILTER ({separated})"),
+        ("bool_or", f"bool_or(regexp_matches({column}, '[.,]') AND NOT {separated} AND ({number}))"),
+    ]
+
+
+def _refuse_thousands(
+    source: Source, number: Number, example: str | None, others: bool | None, low: float, high: float
+) -> None:
+    """Refuse numbers such as 1,200 that are either 1.2 or 1200, unless only 1.2 is in the range."""
+    if example is None or others:
+        return
+    mark, value = example[-4], float(example.replace(",", "."))
+    fits = number.lowest is not None and low <= number.lowest and number.highest <= high
+    refuse_if(
+        not fits or low <= 1000 * value <= high,
+        "{option} {name!r} in {where} may have thousands separators: {example!r} is {value:g} with a decimal "
+        "{word} and {thousands:.0f} without; pass --decimal {mark!r} or remove the separators",
+        option=number.option,
+        name=number.name,
+        where=source.shown,
+        example=example,
+        value=value,
+        word="comma" if mark == "," else "point",
+        thousands=1000 * value,
+        mark=mark,
+    )
+
+
+def _range(option: str, scale: str) -> tuple[float, float]:
+    """The range of a column's numbers."""
+    return {
+        "--score": SCALES[scale].score_range,
+        "--label": (0.0, 1.0),
+        "--weight": (0.0, math.inf),
+        PROBABILITY: (0.0, 1 + SUM_TOLERANCE),
+        CLASS: (0.0, 1 + SUM_TOLERANCE),
+    }[option]
+
+
+def _number_fault(number: Number, low: float, high: float, *, given: bool) -> Fault:
+    """The cells of a column that are no numbers in the range; labels are `given` by --positive."""
+    e, is_label = f"({number.expression})", number.option == "--label"
+    within = [f"isfinite({e})"]
+    within += [f"{e} >= {low!r}"] if math.isfinite(low) else []
+    within += [f"{e} <= {high!r}"] if math.isfinite(high) else []
+    within += [f"{e} IN (0, 1)"] if is_label else []
+    a_number = (
+        f"a number between {low:g} and {high:.3g}"
+        if math.isfinite(high)
+        else f"a number of at least {low:g}"
+        if math.isfinite(low)
+        else "a finite number"
+    )
+    advice = {
+        "%": "if they are percentages, pass --scale percent",
+        ",": "other rows have a decimal comma; use one decimal mark, without a thousands separator"
+        if number.comma
+        else "use one decimal mark in all rows, or pass --decimal ',' if it is a comma",
+        ".": "other rows have a decimal comma; use one decimal mark in all rows",
+    }
+    if number.option != "--score":
+        del advice["%"]
+    if not number.comma:
+        del advice["."]
+    if number.option in (PROBABILITY, CLASS) and number.lowest is not None and 1 < number.highest <= 100:
+        advice = {"": "divide percentages by 100"}
+    if is_label:
+        advice = {"": "use 1 for yes and 0 for no, or pass --positive with the label that means yes"}
+    return Fault(
+        number.option,
+        repr(number.name),
+        f"is not {a_number}" if not is_label else "is missing" if given else "is neither yes nor no (1 or 0)",
+        f"({' AND '.join(within)}) IS NOT TRUE",
+        number.column,
+        number.column,
+        advice,
+    )
+
+
+def _sum_faults(source: Source, columns: Sequence[Number]) -> list[Fault]:
+    """The rows in which probabilities of groups or classes do not sum to 1."""
     total = " + ".join(f"({number.expression})" for number in columns)
-    off = f"abs({total} - 1) > {SUM_TOLERANCE}"
-    ((n,),) = source.ask("count(*)", f"WHERE {off}")
-    if n:
-        place, value = _first(source, off, f"({total})")
-        raise FairrampError(
-            "The columns {names} of {option} in {where} must sum to 1 in every row, but sum to {value:.9g} in "
-            "{place}{more}",
-            names=", ".join(repr(number.name) for number in columns),
-            option=columns[0].option,
-            where=source.shown,
-            value=value,
-            place=place,
-            more="" if n == 1 else f", the first of {n:,} such rows",
-            remedy="divide each row by its sum, or add a column for the remaining people"
-            if columns[0].option == _PROBABILITY
-            else "divide each row by its sum, or add a column for the remaining class",
-        )
+    off = f"(abs({total} - 1) > {SUM_TOLERANCE}) IS TRUE"
+    within = " AND ".join(f"({n.expression}) BETWEEN 0 AND 1 + {SUM_TOLERANCE}" for n in columns)
+    condition = f"(({within}) IS TRUE AND {off})"  # other rows have a fault of their own
+    if not source.ask("1", f"WHERE {condition} LIMIT 1"):
+        return []
+    what = "group" if columns[0].option == PROBABILITY else "class"
+    remaining = "people" if what == "group" else "class"
+    names = ", ".join(repr(number.name) for number in columns)
+    advice = {"": f"divide each row by its sum, or add a column for the remaining {remaining}"}
+    value = f"({total})"
+    return [
+        Fault(columns[0].option, names, "must sum to 1 but do not", condition, columns[0].column, value, advice)
+    ]
+
+
+def with_truth(job: Job, name: str) -> tuple[Job, Fault]:
+    """Add the column with the true class of each row; also return the fault of rows with another one."""
+    column = job.source.find(name, "--label")
+    truth = f"trim(CAST({label_sql(job.source, column, name)} AS VARCHAR))"
+    texts = {text for label in job.classes for text in (show_label(label), str(label), str(label).lower())}
+    texts = {t for t in texts if label_key(typed_label(t, job.classes)) in set(map(label_key, job.classes))}
+    texts |= {"" for label in job.classes if label in (None, "")}
+    known = ", ".join(map(literal, sorted(texts)))
+    classes = ", ".join(map(show_label, job.classes))
+    advice = {"": "name each class in --class-score as it is in the column of labels"}
+    fault = Fault(
+        "--label",
+        repr(name),
+        f"is none of the classes ({classes})",
+        f"coalesce({truth}, '') NOT IN ({known})",
+        column,
+        column,
+        advice,
+    )
+    return replace(job, truth=truth), fault
 
 
 def _readings(
@@ -411,58 +312,6 @@ def _readings(
     return {None: (dot, comma), ",": (comma, comma), ".": (dot, dot)}[decimal]
 
 
-def _refuse_number(source: Source, number: Number) -> None:
-    e = number.expression
-    place, value = _first(source, f"({e}) IS NULL OR NOT isfinite({e})", number.column)
-    text = "" if value is None else str(value).strip()
-    told = {"option": number.option, "name": number.name, "where": source.shown, "place": place}
-    if text == "" or text.lower() in _MISSING:
-        blank = f"lower(trim(CAST({number.column} AS VARCHAR))) IN ('', {', '.join(map(literal, _MISSING))})"
-        ((n,),) = source.ask("count(*)", f"WHERE {number.column} IS NULL OR {blank}")
-        raise FairrampError(
-            "{option} {name!r} in {where} {many} {place}; every row needs a {what}: {remedy_}",
-            many=f"has no number in {n:,} rows, first in"
-            if n > 1
-            else f"{f'has {value!r}' if text else 'is empty'} in",
-            what=number.option[2:].replace("-", " "),
-            remedy_="fill it in or drop the row" if n == 1 else "fill them in or drop the rows",
-            **told,
-        )
-    refuse_if(
-        text.endswith("%") and number.option == "--score",
-        "{option} {name!r} in {where} is in percent ({text!r} in {place}); pass --scale percent",
-        text=text,
-        **told,
-    )
-    remedies = {
-        "use one decimal mark and no thousands separator": "," in text and "." in text,
-        "use 1 for yes and 0 for no, or pass --positive with the label that means yes": number.option
-        == "--label",
-        "other rows have a decimal comma; use one decimal mark in all rows": number.comma and "." in text,
-        "use one decimal mark in all rows, or pass --decimal , if it is a comma": "," in text,
-        "correct it, or choose another column": True,
-    }
-    raise FairrampError(
-        "{option} {name!r} in {where} has {text!r} in {place}, which is {wrong}",
-        wrong="neither yes nor no" if number.option == "--label" else "not a number",
-        remedy=next(remedy for remedy, helps in remedies.items() if helps),
-        text=text[:40],
-        **told,
-    )
-
-
-def _first(source: Source, condition: str, column: str = "NULL") -> tuple[str, Any]:
-    """Describe the first row where a condition holds, counted from 1, and return the value there.
-
-    The line number in a CSV file is one higher, unless a cell contains a line end.
-    """
-    ((row, value),) = source.connection.execute(
-        f"SELECT position, {column} FROM (SELECT *, row_number() OVER () AS position FROM ({source.query})) "
-        f"WHERE {condition} ORDER BY position LIMIT 1"
-    ).fetchall()
-    return f"row {row:,}{' (not counting the header)' if source.format == 'csv' else ''}", value
-
-
 def label_sql(source: Source, column: str, name: str) -> str:
     """Return SQL that reads a group column as text, integers or booleans."""
     kind = source.type_of(column)
@@ -488,7 +337,7 @@ def _no_id(source: Source, name: str) -> str:
     column = source.find(name, "--id")
     kind = source.type_of(column)
     if kind == _TEXT:
-        return f"({column} IS NULL OR {column} = '')"
+        return f"({column} IS NULL OR trim({column}, {literal(UNSEEN)}) = '')"
     refuse_if(
         not kind.endswith(("INT", "INTEGER")),
         "--id {name!r} in {where} has type {kind}; ids must be text or integers, because 12 and 12.0 would get "

@@ -12,6 +12,8 @@ _KEY_LENGTH = 64
 #: Shorter tokens could be guessed; longer ones may not fit into the head of a request.
 _TOKEN_LENGTH, _LONGEST_TOKEN = 32, 4000
 _known: set[str] = set()
+#: Whether permissions can keep other users from reading a file; Windows has access lists instead.
+OWNERS_ONLY = os.name == "posix"
 
 
 def read_key(path: str | None) -> tuple[str | None, str | None]:
@@ -71,7 +73,7 @@ def _read(path: str, what: str, advice: Callable[[str], str]) -> tuple[str, str 
             why=error.strerror,
             advice=advice(path) if isinstance(error, FileNotFoundError) else "",
         ) from None
-    open_to_others = stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix"
+    open_to_others = stat.S_ISREG(mode) and mode & 0o077 and OWNERS_ONLY
     return (
         text,
         f"other users can read the {what} {path}; to prevent that: chmod 600 {path}" if open_to_others else None,
@@ -103,7 +105,7 @@ def make_key(path: str) -> None:
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         made = True
-        with os.fdopen(handle, "w", encoding="ascii") as file:
+        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
             file.write(secrets.token_hex(_KEY_LENGTH // 2) + "\n")
             file.flush()
             os.fsync(file.fileno())

@@ -7,25 +7,29 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from fairramp.cli.job import Job, met
 from fairramp.cli.render import Screen, count, spoken
-from fairramp.cli.scan import Job
-from fairramp.core.events import Event
+from fairramp.cli.strangers import lost_groups
+from fairramp.core.cells import largest_gap, stratum_index
+from fairramp.core.events import SELECTION, Event
+from fairramp.core.headline import SMALL_GROUP, judged
 from fairramp.core.labels import Label, label_key, label_of, show_label
 from fairramp.core.scales import scale_of
 from fairramp.core.table import with_rows
-from fairramp.core.words import exact_points, number, percent, wrapped
+from fairramp.core.words import exact_points, fixed, number, percent, points, wrapped
 from fairramp.data.columns import Columns
 from fairramp.errors import refuse_if
 from fairramp.fit.direction import DirectionWarning, Moments, warn_means
 from fairramp.fit.fit import doubt
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.fit.shortlist import Shortlist
 from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate
+from fairramp.measure.gate import Gates
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
-from fairramp.rule.unseen import POLICIES, unseen_groups
 from fairramp.show import describe
 from fairramp.show.words import plain_name
 
@@ -69,6 +73,16 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
         screen.table(found.intersections.table(), every=every, more="with --all")
 
 
+def show_gates(screen: Screen, judged: Gates | None) -> tuple[dict[str, Any] | None, int]:
+    """Print the verdict of each gate; return all of them for JSON, and the exit code."""
+    if judged is None:
+        return None, 0
+    for sentence, code in zip(judged.sentences(), judged.exit_codes, strict=True):
+        screen.text()
+        screen.verdict(sentence, told=code or judged.missing)
+    return judged.to_dict(), judged.exit_code
+
+
 def show_shortlist(screen: Screen, found: Shortlist, columns: Columns, data: str, *, every: bool = False) -> None:
     """Print a shortlist."""
     show_heading(screen, found.rows, columns, data)
@@ -109,6 +123,36 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
         )
 
 
+def beyond_limit(rule: Rule, found: Sequence[dict[str, Any]]) -> str:
+    """A sentence on decisions whose gap is above the limit, by `library.count_decisions`; otherwise nothing.
+
+    Like headlines, it leaves out groups that are too small to judge.
+    """
+    asked = rule.record.asked if rule.record else None
+    limit = asked.max_gap if asked else rule.max_gap
+    known = set(map(label_key, rule.groups))
+    rows = [row for row in found if row["rows"] and label_key(row["group"]) in known]
+    if limit is None or rule.mixes or rule.event is not SELECTION or len(rows) < 2:
+        return ""
+    strata = stratum_index([row["group"] for row in rows]) if rule.stratified else None
+    keep = judged([row["rows"] for row in rows], strata)
+
+    def above(rates: list[float]) -> str:
+        gap = largest_gap(np.array(rates)[keep], None if strata is None else strata[keep])
+        return points(gap) if gap > limit and fixed(100 * gap, 1) != fixed(100 * limit, 1) else ""
+
+    if expected := above([row["expected_rate"] for row in rows]):
+        whom = "new people" if asked else "the fit rows"
+        return (
+            f"The expected rates are up to {expected} apart on these rows. The limit of {exact_points(limit)} "
+            f"applies to {whom}; fairramp check tests whether the gap has changed."
+        )
+    if rows[0]["selected"] is not None and (drawn := above([row["selected"] / row["rows"] for row in rows])):
+        bound = exact_points(limit)
+        return f"The limit of {bound} applies to the expected rates; the random draws made the gap {drawn} here."
+    return ""
+
+
 # Warnings about rows -----------------------------------------------------------------------------
 
 
@@ -133,17 +177,33 @@ def warn_direction(job: Job, rule: Rule | None, scale: str | None, *, lower_is_b
     (found,) = job.source.ask(sums)
     if None in found:
         return
-    others = job.source.ask(
-        f"DISTINCT trim(CAST({label.column} AS VARCHAR))", f"WHERE ({label.expression}) = 0 LIMIT 2"
-    )
+    others = _written(job, 0)
     warn_means(
         Moments.of(*found[:4]),
         Moments.of(*found[4:]),
         rule.meaning if rule else scale_of(scale or "probability", not lower_is_better),
         fitted=rule is not None,
         swap="pass --positive {other}",
-        other=shlex.quote(others[0][0]) if len(others) == 1 else "the good one",
+        other=shlex.quote(others[0]) if len(others) == 1 else "the good one",
     )
+
+
+def _written(job: Job, answer: int) -> list[str]:
+    """Up to two values of the label column that mean yes (1) or no (0), as in the file."""
+    label = job.numbers["--label"]
+    found = job.source.ask(
+        f"DISTINCT trim(CAST({label.column} AS VARCHAR))", f"WHERE ({label.expression}) = {answer} LIMIT 2"
+    )
+    return [value for (value,) in found]
+
+
+def label_names(job: Job, positive: str | None) -> tuple[str, str] | None:
+    """What the labels stand for in a report: the column and its values; None without labels."""
+    if "--label" not in job.numbers:
+        return None
+    name, (yes, no) = job.numbers["--label"].name, (_written(job, answer) for answer in (1, 0))
+    chosen = yes[0] if len(yes) == 1 else positive or "1"
+    return f"{name} = {chosen}", f"{name} = {no[0]}" if len(no) == 1 else f"{name} is not {chosen}"
 
 
 @contextlib.contextmanager
@@ -158,18 +218,21 @@ def _listed(groups: list[tuple[Any, int]]) -> str:
     return with_rows(groups, 10)
 
 
-def warn_groups(screen: Screen, job: Job, rule: Rule | ClassRule | None, *, compared: bool = False) -> None:
-    """Warn about single, small and unknown groups; reject unknown ones if the rule does."""
+def warn_groups(
+    screen: Screen, job: Job, rule: Rule | ClassRule | None, *, compared: bool = False, checked: bool = False
+) -> None:
+    """Warn about single, small, unknown and lost groups; those that the rule rejects are not warned of.
+
+    A check says itself which groups are lost.
+    """
+    lost = "" if checked else lost_groups(job, rule)
+    screen.warn(f"{lost[:1].lower()}{lost[1:]}", when=lost)
     if job.columns.groups is None:  # there are group probabilities only
         return
-    found, n = _met(job, rule), len(job.columns.strata or ())
+    found, n = met(job, rule), len(job.columns.strata or ())
     known = set(map(label_key, rule.groups if rule else ()))
     unknown = [pair for pair in found if label_key(pair[0]) not in known]
-    if rule is not None and rule.membership != "probabilities" and unknown:
-        if rule.unseen_group == "error":
-            labels, rows = zip(*unknown, strict=True)
-            policies = POLICIES[rule.stratified or rule.mixes or isinstance(rule, ClassRule)]
-            raise unseen_groups(labels, rule.groups, policies=policies, rows=rows)
+    if rule is not None and rule.membership != "probabilities" and unknown and rule.unseen_group != "error":
         how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
         n_rows = count(sum(n for _, n in unknown), "row")
         screen.warn(f"{n_rows} of groups not in the fit rows get {how}: {_listed(unknown)}.")
@@ -183,19 +246,6 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | ClassRule | None, *, comp
         + doubt(len(found), job.rows),
         when=small,
     )
-
-
-def _met(job: Job, rule: Rule | ClassRule | None) -> list[tuple[Label, int]]:
-    """The groups of a job, with their numbers of rows; for a rule by each attribute, the values of each."""
-    if not isinstance(rule, Rule) or rule.membership != "each":
-        return job.groups
-    found: dict[Any, tuple[Label, int]] = {}
-    for i, (attribute, _) in enumerate(rule.attributes):
-        for parts, n in zip(job.cells, job.counts, strict=True):
-            label: Label = (attribute, parts[i])
-            _, so_far = found.get(label_key(label), (label, 0))
-            found[label_key(label)] = label, so_far + n
-    return list(found.values())
 
 
 def warn_few(screen: Screen, groups: Sequence[Label], rows: Sequence[int], events: Sequence[Event]) -> None:

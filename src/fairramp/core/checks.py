@@ -1,7 +1,7 @@
 """Validation of single arguments."""
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +17,26 @@ MAX_RAMP_WIDTH = 1e6
 _SHARES = ("confidence", "target_rate", "overall_rate")
 #: Differences of rates, which users may give in percentage points.
 _GAPS = ("max_gap", "max_gaps", "fail_above", "fail_unless_below")
+
+#: Names in Fairlearn and scikit-learn, and names of other functions of ours: what they may be called here.
+_ELSEWHERE = {
+    **dict.fromkeys(("constraint", "constraints"), ("criterion",)),
+    "criterion": ("constraints",),
+    "objective": ("target_rate",),
+    **dict.fromkeys(("tol", "tolerance", "difference_bound"), ("max_gap",)),
+    **dict.fromkeys(("max_gap", "ratio_bound"), ("tol", "min_ratio")),
+    **dict.fromkeys(
+        ("sensitive_features", "sensitive_feature", "protected_attribute"),
+        ("groups", "group", "sensitive_columns"),
+    ),
+    **dict.fromkeys(("groups", "group"), ("groups", "group", "sensitive_features", "sensitive_columns")),
+    "control_features": ("strata",),
+    **dict.fromkeys(("y", "y_true"), ("labels", "label")),
+    **dict.fromkeys(("y_pred", "y_prob", "y_score"), ("scores", "score", "probabilities")),
+    **dict.fromkeys(("weight", "weights", "sample_weight"), ("sample_weight", "weight")),
+    **dict.fromkeys(("rng", "seed"), ("random_state",)),
+    "threshold": ("cutoff",),
+}
 
 
 def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> None:
@@ -132,11 +152,26 @@ def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[
             "must be one of {allowed}" if len(allowed) > 1 else "must be {allowed}",
             argument=name,
             got=value,
-            remedy="did you mean {near!r}?" if (near := meant(value, allowed, also)) else None,
+            remedy=nearest(value, allowed, also),
             allowed=", ".join(map(repr, allowed)),
-            near=near,
         )
     return value
+
+
+def nearest(value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str | None:
+    """A question about the allowed word that the user probably meant, for a word of the library."""
+    near = meant(value, allowed, also)
+    return None if near is None else f"did you mean {near!r}?"
+
+
+def check_keywords(function: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise, as Python does, if a function is called with an unknown keyword; name the one that was meant."""
+    for name in [name for name in given if name not in known]:
+        word = next((word for word in _ELSEWHERE.get(name, ()) if word in known), None)
+        hint = f"did you mean {word!r}?" if word else nearest(name, known)
+        if name == "prefit" and "sensitive_columns" in known:
+            hint = "for a trained classifier, pass sklearn.frozen.FrozenEstimator(model)"
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{f'; {hint}' if hint else ''}")
 
 
 def meant(value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str | None:

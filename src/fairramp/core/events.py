@@ -40,6 +40,8 @@ class Event:
         false positives, the lowest the most true positives.
     parts : tuple of Event
         The events whose rates are all made equal, if there are several.
+    outcome : str
+        What the label is called in sentences; empty for "label 1" and "label 0".
     """
 
     name: str
@@ -49,6 +51,7 @@ class Event:
     label: int | None
     flat: str = "nearest"
     parts: tuple["Event", ...] = ()
+    outcome: str = ""
 
     #: Name of the column that says which of several rates a table has.
     column: ClassVar = "error_rate"
@@ -66,12 +69,12 @@ class Event:
     @property
     def row(self) -> str:
         """What one of its rows is called."""
-        return "row" if self.label is None else f"row with label {self.label}"
+        return "row" if self.label is None else f"row with {self.outcome or f'label {self.label}'}"
 
     @property
     def rows(self) -> str:
         """What its rows are called."""
-        return self.row.replace("row", "rows")
+        return self.row.replace("row", "rows", 1)
 
     @property
     def rates(self) -> str:

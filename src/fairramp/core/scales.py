@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.core.checks import check_flag, check_number, check_option
+from fairramp.core.checks import check_flag, check_number, check_option, is_real
 from fairramp.errors import InputError
 
 #: 1/(1 + e^−x) is exactly 1.0 in float64 at this x and above.
@@ -141,6 +141,13 @@ class Scale:
 
     def checked_cutoff(self, cutoff: Any) -> float:
         """Check a cutoff on this scale; None gives the default."""
+        if self.name == "probability" and is_real(cutoff) and 1 < cutoff <= 100:
+            raise InputError(
+                "must be between 0 and 1",
+                argument="cutoff",
+                got=cutoff,
+                remedy="for scores from 0 to 100, pass {scale:percent}",
+            )
         if cutoff is not None:
             return check_number("cutoff", cutoff, *self.cutoff_range) + 0.0  # −0.0 is 0.0
         if self.default_cutoff is None:

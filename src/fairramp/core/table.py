@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.checks import library
-from fairramp.core.labels import show_label
+from fairramp.core.labels import label_text, show_labels
 from fairramp.core.notebook import framed
+from fairramp.core.public import public
 from fairramp.core.words import (
     MISSING,
     PAGE,
@@ -44,6 +45,7 @@ _LONGEST = 32
 _SHORTEST = 12
 
 
+@public
 class Table:
     """Named columns of equal length, read-only.
 
@@ -239,7 +241,7 @@ class Table:
             kinds = set(map(type, labels))
             large = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in labels)
             as_text = len(kinds) > 1 or tuple in kinds or large
-            return np.array([show_label(v) for v in values]) if as_text else values.copy()
+            return np.array([label_text(v) for v in values]) if as_text else values.copy()
 
         return {name: exported(values) for name, values in self._columns.items()}
 
@@ -270,14 +272,19 @@ class Table:
         """Cell texts by row, without the middle of a long table, and which columns are numeric."""
         merges, n, cut = [names for _, names in self._shown()], len(self), self.is_cut and not every
         seats = [*range(_SHOWN), *range(n - _SHOWN, n)] if cut else range(n)
-        rows = [[self._merged(names, i) for names in merges] for i in seats]
+        texts = {
+            name: dict(zip(seats, named([column[i] for i in seats]), strict=True))
+            for name, column in self._columns.items()
+            if column.dtype.kind not in "iuf"
+        }
+        rows = [[self._merged(names, i, texts) for names in merges] for i in seats]
         if cut:
             rows.insert(_SHOWN, ["…"] * len(merges))
         return rows, [self._columns[names[0]].dtype != object for names in merges]
 
-    def _merged(self, names: Sequence[str], i: int) -> str:
-        """The text of one cell."""
-        texts = [self._text(names[0], self._columns[name][i]) for name in names]
+    def _merged(self, names: Sequence[str], i: int, known: Mapping[str, Mapping[int, str]]) -> str:
+        """The text of one cell; `known` has the cells of the columns of names."""
+        texts = [self._text(names[0], self._columns[name][i]) or known[name][i] for name in names]
         match texts:
             case [value, low, high]:
                 return with_interval(value, low, high)
@@ -286,11 +293,12 @@ class Table:
         return texts[0]
 
     def _text(self, column: str, value: Any) -> str:
+        """A number as text; empty for a name."""
         if isinstance(value, np.floating):
             form = self._forms.get(column, partial(number, decimals=self._decimals))
             return form(float(value))
         # Object columns hold names, even if those are numbers.
-        return f"{value:,}" if isinstance(value, np.integer) else _spelled(value)
+        return f"{value:,}" if isinstance(value, np.integer) else ""
 
     def text(self, width: int | None = None, *, every: bool = False) -> str:
         """Format the table as text.
@@ -391,15 +399,16 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def _spelled(label: Any) -> str:
-    return one_line(show_label(label))
+def named(labels: Sequence[Any]) -> list[str]:
+    """Labels as in tables and sentences, each on one line."""
+    return list(map(one_line, show_labels(labels)))
 
 
 def with_rows(
     groups: Sequence[tuple[Any, int]],
     most: int = 5,
     form: str = "{} ({})",
-    spelled: Callable[[Any], str] = _spelled,
+    spelled: Callable[[Any], str] | None = None,
     what: str = "row",
 ) -> str:
     """List groups with their numbers of rows.
@@ -407,9 +416,12 @@ def with_rows(
     >>> with_rows([("A", 1), ("B", 2500)], what="fit row with label 1")
     'A (1 fit row with label 1), B (2,500 fit rows with label 1)'
     """
-    many = what.replace("row", "rows")
+    many = what.replace("row", "rows", 1)
+    labels = [label for label, _ in groups[:most]]
+    names = named(labels) if spelled is None else map(spelled, labels)
     shown = ", ".join(
-        form.format(spelled(label), f"{n:,} {what if n == 1 else many}") for label, n in groups[:most]
+        form.format(name, f"{n:,} {what if n == 1 else many}")
+        for name, (_, n) in zip(names, groups, strict=False)
     )
     return shown + (f" and {len(groups) - most:,} more" if len(groups) > most else "")
 

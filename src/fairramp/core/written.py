@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairramp.core.checks import is_real
-from fairramp.core.labels import show_label
+from fairramp.core.labels import label_text
 
 #: A spreadsheet runs a cell that starts with one of these; programs may skip blanks and invisible characters.
 _FORMULA = frozenset("=+-@＝＋－＠")
@@ -35,7 +35,7 @@ def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
 def _field(value: Any) -> str:
     if is_real(value):
         return "" if value != value else str(value)
-    return _text_field(show_label(value))
+    return _text_field(label_text(value))
 
 
 def _text_field(text: str) -> str:

@@ -3,6 +3,7 @@
 Score ranges are checked where blocks are read (`rows`), which saves a pass.
 """
 
+from itertools import islice, permutations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ TWO_CLASSES = (
     "pass 1 for the favorable class and 0 for all other classes, or use fairramp.fit_class_rule, which equalizes "
     "the rates of all classes"
 )
+
+#: What to do with missing scores, which are no numbers.
+NO_SCORE = "drop or fill rows without a score"
+_OF_NOTHING = {"scores": NO_SCORE}
+#: What to do with text instead of numbers.
+_OF_TEXT = {
+    "labels": TWO_CLASSES,
+    "scores": "pass predict_proba(X)[:, 1] instead of predict(X), or convert text to numbers",
+}
 
 
 def as_scores(values: Any) -> Array:
@@ -78,7 +88,7 @@ def checked_labels(values: Any, n_rows: int, of: str = "scores") -> Array:
         return labels.dtype.kind == "b" or bool(((block == 0) | (block == 1)).all())
 
     if not all(map_blocks(sound, n_rows)):
-        _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1", TWO_CLASSES)
+        _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1", _coded(labels))
     return labels
 
 
@@ -99,7 +109,7 @@ def _one_column(
         raise InputError(
             "must be one column{of}, got shape {shape}",
             argument=name,
-            remedy=_of_classes(column.shape) if name == "scores" else None,
+            remedy=_of_shape(name, column.shape, values),
             of="" if one_row else of,
             shape=column.shape,
         )
@@ -110,10 +120,25 @@ def _one_column(
     return column
 
 
-def _of_classes(shape: tuple[int, ...]) -> str | None:
-    """What to pass instead of the scores of several classes."""
-    if len(shape) != 2 or shape[1] < 2:
+def _coded(labels: Array) -> str:
+    """What to do with labels that are not 0 and 1."""
+    if np.isin(labels, (-1, 1)).all():
+        return "if 1 is the favorable class, pass (labels > 0).astype(int)"
+    return TWO_CLASSES
+
+
+def _of_shape(name: str, shape: tuple[int, ...], values: Any) -> str | None:
+    """What to pass instead of a table: of one column, or of the scores or labels of several classes."""
+    if len(shape) != 2 or not shape[1]:
         return None
+    if shape[1] == 1:
+        columns = getattr(values, "column_names", getattr(values, "columns", None))  # of Arrow, or of a dataframe
+        alone = f"numpy.ravel({name})" if columns is None else f"{name}[{columns[0]!r}]"
+        return f"pass the column alone: {alone}"
+    if name not in ("scores", "labels"):
+        return None
+    if name == "labels":
+        return TWO_CLASSES
     more = "" if shape[1] == 2 else ", or use fairramp.fit_class_rule, which equalizes the rates of all classes"
     return f"pass the scores of the favorable class, such as predict_proba(X)[:, 1]{more}"
 
@@ -144,14 +169,20 @@ def _as_numbers(values: Any, name: str, *, keep_integers: bool) -> Array:
         for row, value in enumerate(column.ravel()):
             if not _is_number(value):
                 raise InputError(
-                    "must be numbers, got {value} in row {row}", argument=name, value=shown(value), row=row
+                    "must be numbers, got {value} in row {row}",
+                    argument=name,
+                    remedy=(_OF_TEXT if isinstance(value, str) else _OF_NOTHING).get(name),
+                    value=shown(value),
+                    row=row,
                 )
         column = column.astype(np.float64)
     if column.dtype.kind not in "fiub":
+        is_text = column.dtype.kind in "UST"
         raise InputError(
             "must be numbers, got {what}",
             argument=name,
-            what="text" if column.dtype.kind in "UST" else f"values of type {column.dtype.name}",
+            remedy=_OF_TEXT.get(name) if is_text else None,
+            what="text" if is_text else f"values of type {column.dtype.name}",
         )
     to_floats = column.dtype.itemsize > 8 or (column.dtype.kind in "iub" and not keep_integers)
     return column.astype(np.float64) if to_floats else column
@@ -163,6 +194,18 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return not isinstance(value, str | bytes)
+
+
+def in_wrong_order(scores: Any, groups: Any, labels: Any) -> bool:
+    """Whether columns that were refused would be valid in another order."""
+    try:
+        given = [np.asarray(column) for column in (scores, groups, labels) if column is not None]
+    except ValueError:
+        return False
+    return all(column.ndim == 1 and len(column) for column in given) and any(
+        x.dtype.kind == "f" and g.dtype.kind != "f" and all(((y == 0) | (y == 1)).all() for y in rest)
+        for x, g, *rest in islice(permutations(given), 1, None)  # the first is the given order
+    )
 
 
 def split_validation(validation: Any, scores_name: str = "scores") -> tuple[Any, Any, Any, Any]:

@@ -33,6 +33,7 @@ from msgspec import Meta, convert
 
 from fairramp.core.labels import Label, canonical_label, label_parts, refuse_mixed
 from fairramp.core.points import LabeledPoints, Points, Summary, concatenated
+from fairramp.core.public import public
 from fairramp.core.table import Table, name_column
 from fairramp.data import documents
 from fairramp.data.bin_laws import GROUP_LAWS, LABEL_LAWS, LABEL_WEIGHT_LAWS, LAWS, MOST_ROWS, check, floats
@@ -79,6 +80,7 @@ class SummaryFile(documents.Document, frozen=True, tag="fairramp.summary"):
     higher_is_better: bool = True
 
 
+@public
 @dataclass(frozen=True, repr=False, eq=False)
 class GroupScores:
     """The binned scores of each group: small, mergeable, and enough to fit a rule.

@@ -16,6 +16,7 @@ from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.labels import Label, canonical_label, label_key
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_column, as_weights, no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
@@ -92,6 +93,14 @@ class ClassSample:
         drop_empty : bool, default False
             Whether to drop groups whose rows all have weight 0; otherwise they raise an error.
         """
+        check_aligned(
+            probabilities=probabilities,
+            groups=groups,
+            labels=labels,
+            strata=strata,
+            sample_weight=sample_weight,
+            group_probabilities=membership,
+        )
         known, values, names = class_columns(probabilities, classes, fitted)
         if isinstance(groups, GroupProbabilities):
             if strata is not None:

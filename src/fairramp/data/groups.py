@@ -7,7 +7,7 @@ offset. Everything else is encoded once; Arrow strings are encoded by Arrow.
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -18,9 +18,20 @@ import numpy as np
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Array, Booleans, Floats, Integers
-from fairramp.core.labels import Label, bad_label, canonical_label, label_of, label_parts, refuse_mixed, united
+from fairramp.core.labels import (
+    ENCODING,
+    Label,
+    alike,
+    bad_label,
+    canonical_label,
+    label_of,
+    label_parts,
+    refuse_mixed,
+    united,
+    written,
+)
 from fairramp.data.probable import GroupProbabilities
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError, shown, warn
 
 #: Integer labels in a range this narrow are used as codes, whether or not all of them occur.
 _DIRECT_RANGE = 1 << 4
@@ -28,6 +39,8 @@ _DIRECT_RANGE = 1 << 4
 _LONG_BLOCK = 1 << 21
 #: Integer labels in a range this narrow are coded by counting instead of sorting.
 _DENSE_RANGE = 1 << 16
+#: Most labels that are named as alike.
+_MOST_ALIKE = 5
 
 
 class Membership(Protocol):
@@ -275,6 +288,60 @@ def _ordered(values: Array, offset: int, labels: Sequence[Label]) -> Codes:
     if not np.array_equal(places, np.arange(len(labels))):
         values, offset = places[values.astype(np.intp, copy=False) - offset], 0
     return Codes(values, offset, ordered)
+
+
+def warn_alike(labels: Sequence[Any], *, stratified: bool = False, by_attribute: bool = False) -> None:
+    """Warn about labels of a column that look alike.
+
+    Parameters
+    ----------
+    labels : sequence of labels
+        Groups; pairs (stratum, group) if `stratified`, and pairs (column, value) if `by_attribute`.
+    """
+    columns: Iterable[Sequence[Label]] = zip(*(label_parts(label, stratified) for label in labels), strict=False)
+    if by_attribute:
+        names = dict.fromkeys(name for name, _ in labels)
+        columns = ([value for own, value in labels if own == name] for name in names)
+    found = [pair for column in columns for pair in alike(column)]
+    if found:
+        warn(
+            "Some group labels differ only in {what}: {some}{more}. Each is a group of its own; if they mean the "
+            "same, clean the column first",
+            what=" or in ".join(dict.fromkeys(what for what, _ in found)),
+            some="; ".join(_listed(*pair) for pair in found[:_MOST_ALIKE]),
+            more=f"; and {len(found) - _MOST_ALIKE:,} more" if len(found) > _MOST_ALIKE else "",
+        )
+
+
+def warn_blank(
+    labels: Sequence[Label], rows: Sequence[float], *, paired: bool = False, what: str = "row"
+) -> None:
+    """Warn about rows with a blank or missing group beside named groups.
+
+    Parameters
+    ----------
+    labels, rows : sequence
+        Groups, with their numbers of rows; pairs (stratum, group) or (column, value) if `paired`.
+    what : str
+        Which rows were counted, in the singular.
+    """
+    groups = [label[1] if paired and isinstance(label, tuple) else label for label in labels]
+    blank = [any(part is None or not str(part).strip() for part in label_parts(group)) for group in groups]
+    n = round(sum(count for count, none in zip(rows, blank, strict=True) if none))
+    if n and not all(blank):
+        noun = what if n == 1 else what.replace("row", "rows", 1)
+        warn(
+            "{n:,} {what} a blank or missing group, which is treated as a group of its own",
+            remedy="if it is not one, remove these rows first",
+            n=n,
+            what=f"{noun} {'has' if n == 1 else 'have'}",
+        )
+
+
+def _listed(what: str, same: Sequence[Label]) -> str:
+    """The first few labels that look alike."""
+    *others, last = map(ascii if what == ENCODING else written, same[:_MOST_ALIKE])
+    return f"{', '.join(others)} and {last}"
 
 
 def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:

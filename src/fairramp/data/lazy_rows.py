@@ -121,6 +121,22 @@ class LazyRows(Rows):
             found |= dict(zip(("low", "high"), self._in_order(*map(self.scale.turned, ends)), strict=True))
         return FirstPass(self._codes(found), found, bin_)
 
+    @cached_property
+    def two_scores(self) -> tuple[float, float] | None:
+        """The two distinct scores, in order; None if there are more or fewer.
+
+        The first pass usually shows more; otherwise, another one counts them.
+        """
+        first = self.first_pass
+        if len(np.unique(first.sums["x"] if first.bins is None else first.bins)) > 2:
+            return None
+        x = nw.col("x")
+        found = self.table.fetch(
+            self._rows.select(x=x + 0.0).select(n=x.n_unique(), low=x.min(), high=x.max())  # −0.0 is 0.0
+        )
+        n, low, high = (float(found[name][0]) for name in ("n", "low", "high"))
+        return (low, high) if n == 2 else None
+
     @property
     def _has_few_scores(self) -> bool:
         """Whether each distinct score is a bin; for labels only, and counted only if a few rows allow it."""

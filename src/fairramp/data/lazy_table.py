@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 
 from fairramp.core.curve import Integers
-from fairramp.core.labels import Label, canonical_label, label_key, label_of
+from fairramp.core.labels import UNSEEN, Label, canonical_label, label_key, label_of
 from fairramp.core.scales import Scale
 from fairramp.data import engines
 from fairramp.data.arrays import TWO_CLASSES, no_weight
@@ -75,7 +75,7 @@ class LazyTable:
                 key: _group(schema, plain[name], name)
                 for key, name in zip(self.keys, columns.grouped, strict=True)
             },
-            **({} if columns.id is None else {"has_id": ~nw.col(plain[columns.id]).is_null()}),
+            **({} if columns.id is None else {"has_id": _has_id(schema, plain[columns.id])}),
         )
         if by_label:
             self.keys.append("event")
@@ -126,7 +126,7 @@ class Profile(NamedTuple):
     saturated: int
 
     @classmethod
-    def of(cls, table: LazyTable, scale: Scale | None) -> "Profile":
+    def of(cls, table: LazyTable, scale: Scale | None, *, may_be_empty: bool = False) -> "Profile":
         """Pass over a table and raise if it contains invalid values; no scale if there are several classes."""
         x, w, y = nw.col("x"), nw.col("w"), nw.col("y")
         # A comparison with null is null and one with NaN is false: neither counts as valid.
@@ -158,13 +158,20 @@ class Profile(NamedTuple):
         counts = {name: np.nan_to_num(found[name]).astype(np.intp) for name in ("n", *counted)}
         total = {name: int(values.sum()) for name, values in counts.items()}
         n_rows = total["n"]
+        if not n_rows and may_be_empty:
+            return cls([], (), counts["n"][:0], 1.0, 1.0, False, 0)
         if not n_rows:
             argument = "probabilities" if table.scores else "scores"
             raise InputError("is empty", argument=argument, remedy="pass at least one row")
         if scale is not None and total["sound"] < n_rows:
             _refuse_scores(table, scale, counted["sound"])
         for name, argument, rule, remedy in (
-            ("has_id", "ids", "must be strings or integers, got null", "give every row a unique id"),
+            (
+                "has_id",
+                "ids",
+                "must be strings or integers, not null, empty or blank, got others",
+                "give every row a unique id",
+            ),
             ("zero_one", "labels", "must be 0 or 1, got other values", TWO_CLASSES),
             ("weighs", "sample_weight", "must be finite and not negative, got other values", None),
             ("likely_p0", "probabilities", "must be numbers between 0 and 1, got other values", None),
@@ -210,9 +217,18 @@ def _number(schema: Any, name: str, argument: str) -> Any:
         raise InputError(
             "must be numbers, got {what}",
             argument=argument,
+            remedy=TWO_CLASSES if argument == "labels" else None,
             what="text" if dtype in (nw.String, nw.Categorical, nw.Enum) else f"values of type {dtype}",
         )
     return nw.col(name).cast(nw.Float64)
+
+
+def _has_id(schema: Any, name: str) -> Any:
+    """Whether a row has an id that is not blank."""
+    column = nw.col(name)
+    if schema[name] != nw.String:
+        return ~column.is_null()
+    return ~column.is_null() & (column.str.strip_chars(UNSEEN) != "")  # never null, which Dask cannot return
 
 
 def _group(schema: Any, name: str, shown: str) -> Any:

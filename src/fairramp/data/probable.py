@@ -10,7 +10,10 @@ import numpy as np
 
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Booleans, Floats, Integers
+from fairramp.core.indexes import indexes_of
 from fairramp.core.labels import Label, canonical_label, label_key
+from fairramp.core.public import public
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_column
 from fairramp.errors import InputError, UnsupportedError
 
@@ -20,6 +23,7 @@ SUM_TOLERANCE = 1e-6
 PER_ROW = "divide each row by its sum, or add a column for the remaining people"
 
 
+@public
 class GroupProbabilities:
     """The probability that each row belongs to each group, for rows whose group is not known.
 
@@ -40,6 +44,8 @@ class GroupProbabilities:
         The groups, sorted.
     values : floats of shape (K, n)
         Their probabilities.
+    index : pandas.Index or None
+        The index of the rows, if the probabilities have one: `scores` must have the same.
 
     Examples
     --------
@@ -52,8 +58,11 @@ class GroupProbabilities:
 
     labels: tuple[Label, ...]
     values: Floats
+    index: Any
 
     def __init__(self, probabilities: Any, labels: Sequence[Any] | None = None) -> None:
+        check_aligned(group_probabilities=probabilities)
+        self.index = next(indexes_of(probabilities), None)
         columns, found = _columns(probabilities, labels)
         keys = list(map(label_key, found))
         if len(set(keys)) < len(keys):
@@ -91,10 +100,10 @@ class GroupProbabilities:
             )
 
     @classmethod
-    def _made(cls, labels: tuple[Label, ...], values: Floats) -> "GroupProbabilities":
+    def _made(cls, labels: tuple[Label, ...], values: Floats, index: Any = None) -> "GroupProbabilities":
         """Without checks, for values that were checked before."""
         made = cls.__new__(cls)
-        made.labels, made.values = labels, values
+        made.labels, made.values, made.index = labels, values, index
         return made
 
     def __len__(self) -> int:
@@ -133,7 +142,7 @@ class GroupProbabilities:
                 wanted=list(labels),
                 found=list(self.labels),
             )
-        return self._made(tuple(labels), self.values[[keys[key] for key in wanted]])
+        return self._made(tuple(labels), self.values[[keys[key] for key in wanted]], self.index)
 
 
 def refuse_probabilities(groups: Any, what: str) -> None:

@@ -26,6 +26,7 @@ from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Array, Booleans, Floats, Integers, sort_keys
 from fairramp.core.points import MAX_RESOLUTION, Points, Summary, concatenated, resolution, run_starts
 from fairramp.core.scales import Scale
+from fairramp.data.arrays import NO_SCORE
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
@@ -152,7 +153,7 @@ class ArrayRows(Rows):
         if not sound and not (low <= float(scores.min()) and float(scores.max()) <= high):
             x = scores.astype(np.float64)
             bad = int(np.argmin((x >= low) & (x <= high)))
-            raise refusal(self.scale, float(x[bad]), f"row {start + bad}")
+            raise refusal(self.scale, float(x[bad]), "row {row}", row=start + bad)
         return self.scale.position(scores)
 
     def summarize(self) -> Summary:
@@ -291,14 +292,18 @@ def _covered(keys: Array, wide: Points) -> Booleans:
     return depth[:-1] > 0
 
 
-def refusal(scale: Scale, value: float, where: str) -> InputError:
-    """The error for a score that is not on its scale."""
+def refusal(scale: Scale, value: float, where: str, **values: Any) -> InputError:
+    """The error for a score that is not on its scale; `where` is a template."""
     if not np.isfinite(value):
         return InputError(
-            "must be finite numbers, got {value} in {where}", argument="scores", value=value, where=where
+            "must be finite numbers, got {value} in " + where,
+            argument="scores",
+            remedy=NO_SCORE if np.isnan(value) else None,
+            value=value,
+            **values,
         )
     return InputError(
-        "must be between {low:g} and {high:g} for scale={name!r}, got {value!r} in {where}",
+        "must be between {low:g} and {high:g} for scale={name!r}, got {value!r} in " + where,
         argument="scores",
         remedy="fit with scale='percent' for percentages, scale='logit' for logits, scale='signed' for scores "
         "between -1 and 1 or scale='real' for any other numbers"
@@ -308,7 +313,7 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
         high=scale.score_range[1],
         name=scale.name,
         value=value,
-        where=where,
+        **values,
     )
 
 

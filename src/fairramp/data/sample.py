@@ -16,7 +16,8 @@ from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.scales import Scale
-from fairramp.data.arrays import as_scores, as_weights, checked_labels, no_weight
+from fairramp.data.aligned import check_aligned
+from fairramp.data.arrays import as_scores, as_weights, checked_labels, in_wrong_order, no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, cross, encode_groups, name_of
 from fairramp.data.probable import GroupProbabilities
@@ -92,12 +93,25 @@ class Sample:
         membership : GroupProbabilities, optional
             Group probabilities that a rule decides by.
         """
-        column = as_scores(scores)
-        group, cells, columns = encode_cells(groups, strata, columns)
-        check_length("groups", len(cells), len(column))
+        check_aligned(
+            scores=scores,
+            groups=groups,
+            labels=labels,
+            strata=strata,
+            sample_weight=sample_weight,
+            group_probabilities=membership,
+        )
+        try:
+            column = as_scores(scores)
+            group, cells, columns = encode_cells(groups, strata, columns)
+            check_length("groups", len(cells), len(column))
+            truth = None if labels is None else checked_labels(labels, len(column))
+        except InputError as error:
+            if in_wrong_order(scores, groups, labels):
+                error.advise("the order is scores, groups, labels")
+            raise
         columns = replace(columns, score=name_of(scores))
         weights = None if sample_weight is None else as_weights(sample_weight, len(column))
-        truth = None if labels is None else checked_labels(labels, len(column))
         if membership is not None:
             check_length("group_probabilities", len(membership), len(column))
         sample = cls(column, group, cells, weights, truth, scale, columns, membership=membership)

@@ -8,6 +8,7 @@ import numpy as np
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Array, Floats
 from fairramp.core.points import LabeledPoints, Points, Summary, concatenated
+from fairramp.core.public import public
 from fairramp.data.bins import GroupScores
 from fairramp.data.columns import Columns, column_name
 from fairramp.data.engines import is_lazy
@@ -26,6 +27,7 @@ from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
 
 
+@public
 def summarize(
     scores: Any,
     groups: Any,
@@ -135,6 +137,7 @@ def _binned(rows: ArrayRows, grid: Grid, outcomes: Floats | None) -> Points:
     return grid.joined(concatenated(map_blocks(count, len(rows.scores), 16 * n_cells)))
 
 
+@public
 def summarize_frame(
     frame: Any,
     *,

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 
 from fairramp.core.checks import meant
+from fairramp.core.indexes import index_of
 from fairramp.core.scales import Scale
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of, fetch, is_lazy
@@ -38,6 +39,12 @@ def check_columns(table: Any, names: Sequence[str]) -> None:
     present = table.collect_schema().names()
     for name in names:
         if name not in present:
+            if name in getattr(index_of(table.to_native()), "names", ()):
+                raise InputError(
+                    "{name!r} is the index of the table, not a column",
+                    remedy="pass df.reset_index() instead of df",
+                    name=name,
+                )
             raise InputError(
                 "The table has no column {name!r}",
                 remedy="did you mean {near!r}?" if (near := meant(name, present)) else "its columns are {known}",

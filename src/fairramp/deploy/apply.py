@@ -69,7 +69,7 @@ def lazily_checked(table: Any, columns: Columns, scale: Scale | None) -> Codes:
     """One pass over a lazy table, which raises if values are invalid; returns its groups."""
     if columns.id is not None:
         _check_id_type(table.collect_schema()[columns.id])
-    labels = Profile.of(LazyTable(table, columns), scale).labels
+    labels = Profile.of(LazyTable(table, columns), scale, may_be_empty=True).labels
     return Codes(np.arange(len(labels)), 0, labels)
 
 

@@ -4,8 +4,9 @@ from collections import Counter
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
-from fairramp.core.labels import show_label
+from fairramp.core.labels import label_text
 from fairramp.data.columns import Columns
 from fairramp.data.engines import check_classes_engine, is_lazy
 from fairramp.data.tables import open_table, reader
@@ -39,7 +40,7 @@ def apply(
 
 def probability_columns(rule: ClassRule) -> list[str]:
     """The names of the columns of chances: one per class, each distinct even if case does not matter."""
-    names = [f"probability_{show_label(label)}" for label in rule.classes]
+    names = [f"probability_{label_text(label)}" for label in rule.classes]
     [(name, n)] = Counter(map(str.casefold, names)).most_common(1)
     if n > 1:
         raise InputError(
@@ -59,7 +60,10 @@ def check_types(rule: ClassRule) -> None:
 
 
 def _in_memory(rule: ClassRule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
-    """A table of the same kind with the columns added."""
+    """A table of the same kind with the columns added; an empty one gets empty columns."""
+    if not len(table):
+        decided = [] if columns.id is None else [rule.labels_of(np.empty(0, np.intp))]
+        return with_new(table, new, [*[np.empty(0)] * len(rule.classes), *decided])
     read = reader(table, columns.all)
     scores = dict(zip(rule.classes, map(read, columns.class_scores or ()), strict=True))
     chances = rule.probabilities(scores, *decided_by(rule, read, columns))

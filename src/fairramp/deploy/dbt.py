@@ -13,9 +13,10 @@ import re
 from keyword import iskeyword
 from typing import Any
 
+from fairramp.core.checks import check_keywords
 from fairramp.data.columns import prefixed
 from fairramp.deploy.dialects import check_name, identifier
-from fairramp.deploy.sql import Order
+from fairramp.deploy.sql import NAMES, Order
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
@@ -56,6 +57,7 @@ def to_macro(rule: Rule, name: str, dialect: str = "duckdb", *, prefix: str = ""
             argument="name",
             got=name,
         )
+    check_keywords("to_macro", names, NAMES)
     order = Order(rule, dialect, **names)
     columns, d = order.columns, order.dialect
     new = [check_name("The new column", column, d) for column in prefixed(prefix, order.results)]

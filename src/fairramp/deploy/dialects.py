@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fairramp.core.checks import check_option
 from fairramp.errors import InputError
 
 
@@ -50,6 +51,8 @@ class Dialect(NamedTuple):
         Whether the column {x} holds a number, if the database would read other values as numbers.
     replaces_views : bool
         Whether there is CREATE OR REPLACE VIEW.
+    is_run : bool
+        Whether the tests run the SQL on the database itself.
     """
 
     name: str
@@ -70,6 +73,13 @@ class Dialect(NamedTuple):
     whole: str = "INTEGER"
     is_number: str | None = None
     replaces_views: bool = True
+    is_run: bool = True
+
+    @property
+    def untested(self) -> list[str]:
+        """What to do before relying on SQL that was never run on its database, in a sentence."""
+        advice = "compare a few thousand rows with fairramp apply first."
+        return [] if self.is_run else [f"Not tested on {self.title} itself: {advice}"]
 
 
 def _with_exponent(value: float) -> str:
@@ -177,6 +187,7 @@ DIALECTS = {
             "({x} = 'NaN'::DOUBLE)",
             "CAST(to_number(substr(sha2({message}, 256), 1, 13), 'XXXXXXXXXXXXX') AS DOUBLE)",
             range_fails=True,
+            is_run=False,
         ),
         Dialect(
             "bigquery",
@@ -192,6 +203,7 @@ DIALECTS = {
             "CAST('0x' || substr(to_hex(sha256({message})), 1, 13) AS INT64)",
             range_fails=True,
             constants="UNNEST([\n  {structs}\n]) AS {name}",
+            is_run=False,
         ),
         Dialect(
             "sqlite",
@@ -229,15 +241,69 @@ DIALECTS = {
             constants="(\n  {selects}\n) AS {name}",  # MariaDB cannot name the columns of VALUES
             whole="SIGNED",
             is_number=f"CAST({{x}} AS CHAR CHARACTER SET utf8mb4) REGEXP '{NUMBER}'",  # text would be read as 0
+            is_run=False,
         ),
     )
 }
 # The same text. The tests run it on MariaDB; it uses only what MySQL 8 has as well.
-DIALECTS["mariadb"] = DIALECTS["mysql"]._replace(title="MariaDB")
+DIALECTS["mariadb"] = DIALECTS["mysql"]._replace(title="MariaDB", is_run=True)
 DUCKDB = DIALECTS["duckdb"]
 SPARK = DIALECTS["spark"]
 #: Other names for some of them.
-ALSO_CALLED = {"pg": "postgres", "psql": "postgres", "databricks": "spark", "bq": "bigquery"}
+ALSO_CALLED = {
+    "postgresql": "postgres",
+    "pg": "postgres",
+    "psql": "postgres",
+    "pgsql": "postgres",
+    "sparksql": "spark",
+    "pyspark": "spark",
+    "databricks": "spark",
+    "googlesql": "bigquery",
+    "bq": "bigquery",
+    "sqlite3": "sqlite",
+}
+#: Databases without a dialect here, which must not be taken for a near name such as MySQL.
+_OTHERS = {
+    "mssql": "SQL Server",
+    "sqlserver": "SQL Server",
+    "tsql": "SQL Server",
+    "azuresql": "SQL Server",
+    "synapse": "Azure Synapse",
+    "fabric": "Microsoft Fabric",
+    "oracle": "Oracle",
+    "plsql": "Oracle",
+    "db2": "Db2",
+    "redshift": "Redshift",
+    "athena": "Athena",
+    "trino": "Trino",
+    "presto": "Presto",
+    "hive": "Hive",
+    "clickhouse": "ClickHouse",
+    "teradata": "Teradata",
+}
+
+
+def dialect_of(name: Any) -> Dialect:
+    """The dialect with this name, or with another name of its database, such as PostgreSQL."""
+    return DIALECTS[dialect_name(name)]
+
+
+def dialect_name(name: Any) -> str:
+    """The name of the dialect with this name, or with another name of its database.
+
+    >>> dialect_name("PostgreSQL"), dialect_name("mariadb")
+    ('postgres', 'mariadb')
+    """
+    word = re.sub(r"[\s_-]", "", name).lower() if isinstance(name, str) else ""
+    if word in _OTHERS:
+        raise InputError(
+            "There is no SQL for {database}: {dialect} must be one of {allowed}",
+            remedy="apply the rule where one of these runs, or in Python, and load the decisions",
+            database=_OTHERS[word],
+            allowed=", ".join(map(repr, DIALECTS)),
+        )
+    known = ALSO_CALLED.get(word, word)
+    return known if known in DIALECTS else check_option("dialect", name, DIALECTS)
 
 
 def identifier(name: str, dialect: Dialect = DUCKDB) -> str:

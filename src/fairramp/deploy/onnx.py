@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
 from fairramp.core.checks import check_option
-from fairramp.core.labels import label_parts, show_label
+from fairramp.core.labels import label_parts, label_text
 from fairramp.data.columns import Columns, column_name
 from fairramp.data.files import write_bytes
 from fairramp.deploy.class_onnx import ClassNodes
@@ -276,7 +276,7 @@ def _finished(model: "ModelProto", part: Nodes, score: str, path: Any) -> "Model
     said = {
         **part.described(score),
         **(
-            {"group_probability": part.shares, "groups": [show_label(label) for label in rule.groups]}
+            {"group_probability": part.shares, "groups": [label_text(label) for label in rule.groups]}
             if part.shares
             else {"group": [column.name for column in part.columns]}
         ),

@@ -14,17 +14,16 @@ from contextlib import suppress
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.core.checks import check_option, library
+from fairramp.core.checks import check_keywords, library
 from fairramp.core.labels import show_label
 from fairramp.data.columns import blank_columns, check_new, column_name, prefixed
 from fairramp.deploy.dialects import (
-    ALSO_CALLED,
-    DIALECTS,
     NUMBER,
     Dialect,
     check_name,
     check_text,
     commented,
+    dialect_of,
     identifier,
     literal,
     looks_like_key,
@@ -43,6 +42,8 @@ __all__ = ["expressions", "to_sql"]
 _ROWS, _RAMPS, _KEY = "scored", "ramps", "secret"
 #: Most groups in an expression; with more, databases become slow and finally reject it.
 MOST_COMPARED = 256
+#: Keywords that say what to read: of `rule.reading`, and where the key is.
+NAMES = ("score", "group", "strata", "group_probability", "id", "key_table", "key_column")
 
 
 def expressions(
@@ -115,6 +116,7 @@ def to_sql(
     >>> print(to_sql(rule, "duckdb", score="p", group="unit").splitlines()[0][:39])
     -- A fairramp rule in the SQL of DuckDB
     """
+    check_keywords("to_sql", names, NAMES)
     order = Order(rule, dialect, **names)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.results)]
     if replace and view is None:
@@ -148,7 +150,7 @@ class Order:
         key_column: Any = "key",
         **names: Any,
     ) -> None:
-        self.dialect = DIALECTS[check_option("dialect", dialect, DIALECTS, ALSO_CALLED)]
+        self.dialect = dialect_of(dialect)
         self.rule, self.columns = rule, rule.reading(id=id, **names)
         self.names = {check_name("The column", name, self.dialect) for name in self.columns.all}
         self.by_column = labels_by_column(rule, self.columns)
@@ -347,7 +349,7 @@ class Order:
                 f"key: {self.key[2]}: one row, 64 characters 0 to 9 and a to f",
                 "  made by fairramp keygen; only the owner of this query should be able to read it",
             ]
-        return "\n".join(map(commented, lines))
+        return "\n".join(map(commented, [*lines, *self.dialect.untested]))
 
 
 #: Types of labels, for the header.

@@ -112,7 +112,8 @@ class ArrayMoments:
             selected=np.sum(selected, axis=0) / self.total,
             curvature=np.sum(products, axis=0) / (self.total * width),
         )
-        if len(self) < _MANY or 4 * sum(map(len, near)) > len(self):
+        n_near = sum(map(len, near))  # of a few distinct scores, none may be near
+        if len(self) < _MANY or not 0 < 4 * n_near <= len(self):
             return sums, None
         rows = copy(self)
         rows.columns, rows.positions = np.concatenate(around, axis=1), np.concatenate(near)

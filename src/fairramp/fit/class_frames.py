@@ -18,6 +18,7 @@ from fairramp.data.tables import reader
 from fairramp.errors import UnsupportedError
 from fairramp.fit.class_lazy import LazyClassRows
 from fairramp.fit.classes import ClassSettings, check_policy, fit_class_rows, fit_class_sample
+from fairramp.fit.two_scores import warn_certain
 from fairramp.rule.class_rule import ClassRule
 
 
@@ -37,7 +38,10 @@ def fit_class_frame(
     if is_lazy(table):
         check_classes_engine(table)
         rows = LazyClassRows(table, columns, groups, weight)
-        return fit_class_rows(rows, classes, columns, settings, weighted=weight is not None)
+        rule = fit_class_rows(rows, classes, columns, settings, weighted=weight is not None)
+        if rows.all_certain:
+            warn_certain(rule)
+        return rule
     read = reader(table, columns.all)
     names = columns.class_scores or ()
     sample = ClassSample.of_arrays(

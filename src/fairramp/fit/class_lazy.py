@@ -21,7 +21,6 @@ from fairramp.core.labels import Label
 from fairramp.data.columns import Columns
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import scaling
-from fairramp.data.stored import literal
 from fairramp.fit.class_moments import NEAR, ClassMoments, Part, Window, rounded
 from fairramp.fit.classes import Outcome, outcome_of
 from fairramp.fit.moments import Sums
@@ -89,12 +88,20 @@ class LazyClassRows:
         (self.masses,), (sizes,) = self._totals(rows, ["1e0"]), self._totals(rows, ["1e0"], "1e0")
         self.sizes = rounded(sizes)
 
+    @property
+    def all_certain(self) -> bool:
+        """Whether every score is 0 or 1."""
+        certain = " AND ".join(f"p{c} IN (0, 1)" for c in range(self.n_classes))
+        return not self._rows.filter(f"NOT ({certain})").limit(1).fetchall()
+
     # Passes over the rows
 
     def _coded(self, offsets: Floats | None, strides: Sequence[int] | None = None) -> Any:
         """The rows with the number of their group, its offsets a0, a1, … and its stride s; all if soft."""
         if self.soft:
             return self._rows
+        from fairramp.data.database import literal  # which imports duckdb, an optional library
+
         kinds, entries = [str(self._types[name]) for name in self._key_names], []
         for code, key in enumerate(self._keys):
             values = [

@@ -20,11 +20,12 @@ from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH, check_date, check_number, check_option, is_real
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, show_label
+from fairramp.core.public import public
 from fairramp.core.simplex import class_chances, largest_two
 from fairramp.core.words import NOTHING
 from fairramp.data.classes import ClassSample
 from fairramp.data.columns import Columns
-from fairramp.data.groups import Codes
+from fairramp.data.groups import Codes, warn_alike, warn_blank
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError, UnsupportedError, warn
 from fairramp.fit.affine import null_space
@@ -33,6 +34,7 @@ from fairramp.fit.dual import minimum
 from fairramp.fit.keywords import DEFAULTS
 from fairramp.fit.mixed import LARGEST_MISS, warn_few
 from fairramp.fit.problem import Optimal, Problem
+from fairramp.fit.two_scores import all_certain, warn_certain
 from fairramp.rule.class_file import UNSEEN
 from fairramp.rule.class_record import ClassRecord
 from fairramp.rule.class_rule import ClassRule
@@ -88,6 +90,7 @@ def check_policy(settings: ClassSettings, *, soft: bool) -> None:
         )
 
 
+@public
 def fit_class_rule(
     probabilities: Any,
     groups: Any,
@@ -157,9 +160,11 @@ def fit_class_rule(
     return fit_class_sample(sample, settings)
 
 
-def fit_class_sample(sample: ClassSample, settings: ClassSettings, *, cross_fitted: bool = False) -> ClassRule:
-    """Fit a rule to checked rows in memory."""
-    return fit_class_rows(
+def fit_class_sample(
+    sample: ClassSample, settings: ClassSettings, *, cross_fitted: bool = False, **coarse: str
+) -> ClassRule:
+    """Fit a rule to checked rows in memory; `coarse` is the `remedy` for scores that are all 0 or 1."""
+    rule = fit_class_rows(
         ClassRows.of(sample),
         sample.classes,
         sample.columns,
@@ -167,6 +172,9 @@ def fit_class_sample(sample: ClassSample, settings: ClassSettings, *, cross_fitt
         weighted=sample.weights is not None,
         cross_fitted=cross_fitted,
     )
+    if all_certain(sample.values):
+        warn_certain(rule, **coarse)
+    return rule
 
 
 class Rows(Protocol):
@@ -426,6 +434,9 @@ def _warn(rule: ClassRule, solved: Floats | None, rates: Floats, *, soft: bool) 
     record = rule.record
     assert record is not None
     warn_few(rule.groups, record.rows, "rates", expected=soft)
+    warn_alike(rule.groups, stratified=rule.stratified)
+    if not soft:
+        warn_blank(rule.groups, record.rows, paired=rule.stratified)
     if solved is None:
         return
     before = np.array(record.before).T

@@ -17,12 +17,15 @@ from fairramp.core.bands import holds
 from fairramp.core.cells import stratum_index
 from fairramp.core.curve import Floats
 from fairramp.core.events import Event
+from fairramp.core.headline import SMALL_GROUP
 from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label, show_label
 from fairramp.core.points import Summary
+from fairramp.core.public import public
 from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
+from fairramp.data.groups import warn_alike, warn_blank
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows, BinnedRows, Rows, resolved
@@ -41,10 +44,11 @@ from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.population import kept_in_population
 from fairramp.fit.probable import check_probable, fit_probabilities
 from fairramp.fit.problem import Criterion, Fixed, Level, Problem, Solution
-from fairramp.fit.settings import SMALL_GROUP, Keywords, Settings
+from fairramp.fit.settings import Keywords, Settings
 from fairramp.fit.sgd import descend
 from fairramp.fit.solver import Solver
 from fairramp.fit.targets import by_labels
+from fairramp.fit.two_scores import warn_two_scores
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
@@ -57,6 +61,7 @@ CRITERIA: dict[str, Criterion] = {
 }
 
 
+@public
 @taking_settings()
 def fit_rule(
     scores: Any,
@@ -146,8 +151,9 @@ def fit_rule(
     sample = Sample.of_arrays(
         scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight
     )
-    rule = fit_sample(sample, asked)
     warn_direction(sample)
+    rule = fit_sample(sample, asked)
+    warn_two_scores(sample.scores, rule)
     return rule
 
 
@@ -418,6 +424,9 @@ def _warn(
     """Warn about too few groups or rows, and about a level at which everyone gets the same decision."""
     if len(cells.groups) == 1:
         warn("There is only one group, {group}: nothing to equalize", group=show_label(cells.groups[0]))
+    warn_alike(cells.groups, stratified=stratified)
+    first = cells.event.simple[0]
+    warn_blank(cells.groups, rates[first.name].rows, paired=stratified, what=first.row)
     for event in cells.event.simple:
         rows = rates[event.name].rows
         small = [(label, n) for label, n in zip(cells.groups, rows, strict=True) if n < SMALL_GROUP]
@@ -460,7 +469,7 @@ def _warn(
         else:
             remedy += "set {target_rate} to a number"
         warn(
-            "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, " + remedy,
+            "The best equal rate is {rate:.0f}: {who} is selected. " + settings.turning + "; otherwise " + remedy,
             rate=solution.level,
             who="no one" if solution.level == 0 else "everyone",
         )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from fairramp.core.labels import Label
+from fairramp.core.public import public
 from fairramp.data.columns import Columns, class_score_columns, column_name, probability_columns
 from fairramp.data.engines import is_lazy
 from fairramp.data.labeled import LabeledBins
@@ -30,8 +31,9 @@ from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.probable import check_probable, fit_probabilities, fit_probable
 from fairramp.fit.probable_lazy import LazyProbableRows
-from fairramp.fit.settings import Keywords, Settings, check_keywords
+from fairramp.fit.settings import Keywords, Settings, check_settings
 from fairramp.fit.targets import by_labels
+from fairramp.fit.two_scores import warn_of, warn_two_scores
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
@@ -63,6 +65,7 @@ def fit_frame(
 ) -> ClassRule: ...
 
 
+@public
 @taking_settings()
 def fit_frame(
     frame: Any,
@@ -128,6 +131,7 @@ def fit_frame(
     >>> round(rule.record.gap_after, 6)
     0.1
     """
+    check_settings(fit_frame, settings)
     table, _ = open_table(frame)
     if (score is None) == (class_score is None):
         raise InputError("Pass either {score} or {class_score}: the column of scores, or one for each class")
@@ -144,7 +148,6 @@ def fit_frame(
     columns = columns.with_classes(classes) if classes else columns
     check_columns(table, [*columns.all, *more.values()])
     if classes:
-        check_keywords(fit_frame, settings)
         if label is not None:
             raise UnsupportedError(
                 "A fit of several classes uses no labels",
@@ -166,31 +169,33 @@ def fit_frame(
         raise UnsupportedError("{solver:sgd} requires rows in memory", remedy="collect the table first")
     if not is_lazy(table):
         sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
-        rule = fit_sample(sample, asked)
         warn_direction(sample)
+        rule = fit_sample(sample, asked)
+        warn_two_scores(sample.scores, rule)
         return rule
     lazy = LazyTable(table, columns, weight=weight, label=label)
     profile = Profile.of(lazy, asked.meaning)
     rows = LazyRows(lazy, profile, asked.meaning, labeled=asked.needs_labels)
-    if asked.combine == "each":
-        rule = fit_each(rows, asked, columns, weighted=weight is not None)
-        warn_saturated(asked.meaning, profile.saturated, int(profile.rows.sum()))
-        return rule
+    if asked.needs_labels:
+        warn_direction_of_bins(LabeledBins.of_lazy(rows), asked.meaning)
     by_label = None
     if asked.event.needs_labels:
         cells = LazyTable(table, columns, weight=weight, label=label, by_label=True)
         by_label = LazyRows(cells, Profile.of(cells, asked.meaning), asked.meaning)
-    rule = fit_rows(
-        FitRows(rows, by_label),
-        asked,
-        columns,
-        stratified=columns.strata is not None,
-        weighted=weight is not None,
-        **by_labels(asked, lambda: LabeledBins.of_lazy(rows)),
-    )
-    if asked.needs_labels:
-        warn_direction_of_bins(LabeledBins.of_lazy(rows), asked.meaning)
+    if asked.combine == "each":
+        rule = fit_each(rows, asked, columns, weighted=weight is not None)
+    else:
+        rule = fit_rows(
+            FitRows(rows, by_label),
+            asked,
+            columns,
+            stratified=columns.strata is not None,
+            weighted=weight is not None,
+            **by_labels(asked, lambda: LabeledBins.of_lazy(rows)),
+        )
     warn_saturated(asked.meaning, profile.saturated, int(profile.rows.sum()))
+    if found := rows.two_scores:
+        warn_of(found, rule)
     return rule
 
 

@@ -13,15 +13,17 @@ from fairramp._version import __version__
 from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import SELECTION
+from fairramp.core.headline import SMALL_GROUP
 from fairramp.core.labels import Label, show_label
 from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
 from fairramp.core.words import NOTHING, fixed
 from fairramp.data.columns import Columns
+from fairramp.data.groups import warn_alike, warn_blank
 from fairramp.errors import warn
 from fairramp.fit.affine import Dual
 from fairramp.fit.problem import Problem
-from fairramp.fit.settings import SMALL_GROUP, Settings
+from fairramp.fit.settings import Settings
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
@@ -115,6 +117,9 @@ def warn_mixed(
     assert rule.record is not None
     rates = rule.record.main
     warn_few(rule.groups, rates.rows, "selection rates", expected=expected)
+    warn_alike(rule.groups, by_attribute=rule.membership == "each")
+    if not expected:
+        warn_blank(rule.groups, rates.rows, paired=True)
     miss = max(solved.residual, np.abs(np.array(rates.after) - solved.rates).max()) if solved else 0.0
     if miss > LARGEST_MISS:
         warn(
@@ -153,8 +158,10 @@ def warn_mixed(
     for rate, who in extreme.items():
         if settings.target_rate == "optimal" and len(after) > 1 and (np.abs(after - rate) <= NOTHING).all():
             warn(
-                "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, set {cutoff} to the score "
-                "at which the classifier selects, or set {target_rate} to a number",
+                "The best equal rate is {rate:.0f}: {who} is selected. "
+                + settings.turning
+                + "; otherwise set {cutoff} to the score at which the classifier selects, or set "
+                "{target_rate} to a number",
                 rate=rate,
                 who=who,
             )

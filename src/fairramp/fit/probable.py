@@ -20,6 +20,7 @@ from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label, show_label
 from fairramp.core.ramps import Ramp, chances
 from fairramp.core.scales import Scale
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_scores, as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, name_of
@@ -34,6 +35,7 @@ from fairramp.fit.mixed import mixed_rule, own_decisions_hold, placed, warn_mixe
 from fairramp.fit.moments import Moments
 from fairramp.fit.problem import Problem
 from fairramp.fit.settings import Settings
+from fairramp.fit.two_scores import warn_two_scores
 from fairramp.rule.record import Rates
 from fairramp.rule.rule import Rule
 
@@ -152,6 +154,7 @@ def fit_probabilities(
     scores: Any, groups: GroupProbabilities, settings: Settings, labels: Any = None, *, sample_weight: Any = None
 ) -> Rule:
     """Fit a rule to arrays; labels are only checked, and compared with the direction of the scores."""
+    check_aligned(scores=scores, groups=groups, labels=labels, sample_weight=sample_weight)
     column: Array = as_scores(scores)
     check_length("groups", len(groups), len(column))
     if labels is not None:
@@ -168,7 +171,9 @@ def fit_probabilities(
         weights = np.ldexp(weights, scaling(float(weights.max()), float(weights.min())))
     warn_saturated(settings.meaning, int(settings.meaning.crowded(column).sum()), len(column))
     columns = Columns(score=name_of(scores))
-    return fit_probable(ArrayProbableRows(positions, groups, weights), settings, columns, weights is not None)
+    rule = fit_probable(ArrayProbableRows(positions, groups, weights), settings, columns, weights is not None)
+    warn_two_scores(column, rule)
+    return rule
 
 
 def positions_of(column: Array, scale: Scale, groups: GroupProbabilities) -> Floats:

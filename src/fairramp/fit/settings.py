@@ -8,11 +8,20 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from fairramp.core.bands import band_of
-from fairramp.core.checks import check_date, check_number, check_option, checked_band, checked_width, meant
+from fairramp.core.checks import (
+    check_date,
+    check_keywords,
+    check_number,
+    check_option,
+    checked_band,
+    checked_width,
+    nearest,
+)
 from fairramp.core.events import EVENT_OF, SYNONYMS, Event
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import Scale, scale_of
 from fairramp.errors import InputError, UnsupportedError
+from fairramp.fit.direction import turning
 from fairramp.fit.keywords import Asked
 from fairramp.fit.problem import Budget, ByLabels, Fixed, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
@@ -20,8 +29,6 @@ from fairramp.rule.file import OPTIONS
 
 #: Target rates that are requested by name.
 TARGETS = ("optimal", "accuracy", "balanced_accuracy", "base_rate")
-#: Groups with fewer rows, or fewer expected ones, cause a warning.
-SMALL_GROUP = 30
 #: What several group columns mean.
 COMBINATIONS = ("intersections", "each")
 #: How groups with few rows are treated.
@@ -127,6 +134,7 @@ class Settings(Asked):
                 "must be {words} or a number between 0 and 1",
                 argument="target_rate",
                 got=target,
+                remedy=nearest(target, TARGETS),
                 words=", ".join(map(repr, TARGETS)),
             )
         if error_rates and target in ("optimal", "base_rate"):
@@ -213,7 +221,7 @@ class Settings(Asked):
         cls, caller: Callable[..., Any], given: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
     ) -> "Settings":
         """Make settings from the keywords passed to a function and those that the function sets."""
-        check_keywords(caller, given)
+        check_settings(caller, given)
         return cls(**{**given, **(fixed or {})})
 
     def check_rows(
@@ -288,6 +296,11 @@ class Settings(Asked):
         return self.small_groups == "borrow"
 
     @property
+    def turning(self) -> str:
+        """What to do if the direction of the scores was mistaken, as a template."""
+        return turning(higher_is_better=self.higher_is_better)
+
+    @property
     def meaning(self) -> Scale:
         """The scale of the scores, with its direction."""
         return scale_of(self.scale, self.higher_is_better)
@@ -298,7 +311,12 @@ class Settings(Asked):
         if isinstance(self.solver, SGD):
             return self.solver
         if not isinstance(self.solver, str) or self.solver not in ("exact", "sgd"):
-            raise InputError("must be 'exact', 'sgd' or a fairramp.SGD", argument="solver", got=self.solver)
+            raise InputError(
+                "must be 'exact', 'sgd' or a fairramp.SGD",
+                argument="solver",
+                got=self.solver,
+                remedy=nearest(self.solver, ("exact", "sgd")),
+            )
         return SGD() if self.solver == "sgd" else None
 
     @property
@@ -360,10 +378,7 @@ def checked_costs(costs: Any) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def check_keywords(caller: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def check_settings(caller: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Raise if a function that takes settings is called with an unknown keyword."""
-    names = caller.__signature__.parameters  # type: ignore[attr-defined]  # by `taking_settings`
-    for name in [name for name in given if name not in names]:
-        near = meant(name, names)
-        hint = f"; did you mean {near!r}?" if near else ""
-        raise TypeError(f"{caller.__name__}() got an unexpected keyword argument {name!r}{hint}")
+    # `taking_settings` sets the signature.
+    check_keywords(caller.__name__, given, caller.__signature__.parameters)  # type: ignore[attr-defined]

@@ -38,6 +38,7 @@ import numpy as np
 from fairramp.core.bands import Gap
 from fairramp.core.checks import check_option, checked_whole, is_real
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.public import public
 from fairramp.errors import InputError
 from fairramp.fit.problem import Fixed, Problem
 
@@ -45,6 +46,7 @@ from fairramp.fit.problem import Fixed, Problem
 ITERATES = ("last", "average")
 
 
+@public
 @dataclass(frozen=True)
 class SGD:
     """The paper's stochastic solver, for ``fit_rule(…, solver=SGD(…))``; "sgd" means ``SGD()``.

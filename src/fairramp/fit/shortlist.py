@@ -18,7 +18,9 @@ from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import largest_gap
 from fairramp.core.checks import checked_band, checked_whole
 from fairramp.core.curve import Array, Integers
+from fairramp.core.headline import ends, joined, judged, too_small
 from fairramp.core.labels import Label, show_label
+from fairramp.core.public import public
 from fairramp.core.scales import scale_of
 from fairramp.core.table import Table, name_column, one_line, printed
 from fairramp.core.words import (
@@ -31,6 +33,7 @@ from fairramp.core.words import (
     plain,
     points,
 )
+from fairramp.data.aligned import check_aligned
 from fairramp.data.probable import refuse_probabilities
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, shown
@@ -122,18 +125,25 @@ class Shortlist(Drawn):
         return [*told, self._extremes(), self._verdict(), *self._drawn()]
 
     def _extremes(self) -> str:
-        rates = self.rates
-        high, low = rates.index(max(rates)), rates.index(min(rates))
-        if self.gap <= NOTHING:
-            return f"Selection rate: {percent(rates[high])} in every group."
-        decimals = next((d for d in range(1, 6) if percent(rates[high], d) != percent(rates[low], d)), 6)
-        names = [one_line(show_label(self.groups[k])) for k in (high, low)]
+        rates, keep = self.rates, judged(self.rows)
+        seats = np.flatnonzero(keep).tolist()
+        at = [[seats[k] for k in found] for found in ends([rates[k] for k in seats])]
+        # The list is its own population, so rates are no estimates, even if all groups are small.
+        few = "" if keep.all() else f" {too_small(self.rows)}"
+        high, low = (rates[found[0]] for found in at)
+        if high - low <= NOTHING:
+            return f"Selection rate: {percent(high)} in every group{few and ' with enough rows to judge'}.{few}"
+        decimals = next((d for d in range(1, 6) if percent(high, d) != percent(low, d)), 6)
         first, second = (
-            f"{'' if is_word(name) else 'group '}{name} {percent(rates[k], decimals)} "
-            f"({self.places[k]:,} of {_people(self.rows[k])})"
-            for k, name in zip((high, low), names, strict=True)
+            f"{self._named(found)} {percent(rates[found[0]], decimals)} "
+            f"({sum(self.places[k] for k in found):,} of {_people(sum(self.rows[k] for k in found))})"
+            for found in at
         )
-        return f"Selection rate: highest in {first}, lowest in {second}."
+        return f"Selection rate: highest in {first}, lowest in {second}.{few}"
+
+    def _named(self, places: Sequence[int]) -> str:
+        names = [one_line(show_label(self.groups[k])) for k in places]
+        return joined([f"{'' if is_word(name) else 'group '}{name}" for name in names])
 
     def _verdict(self) -> str:
         """Whether the limit is met, and by how much it is not."""
@@ -156,8 +166,8 @@ class Shortlist(Drawn):
 
     def _drawn(self) -> list[str]:
         drawn = sum(self.decided_at_random)
-        who = f"{drawn:,} people who share the last admitted score of their group"
-        return [f"Decided at random: {who}."] if drawn else []
+        who = "people who share" if drawn > 1 else "person who shares"
+        return [f"Decided at random: {drawn:,} {who} the last admitted score of their group."] if drawn else []
 
     def table(self) -> Table:
         """One row per group.
@@ -207,6 +217,7 @@ class Shortlist(Drawn):
         return ["\n".join(self.sentences()), self.table()]
 
 
+@public
 def select(
     scores: Any,
     groups: Any,
@@ -271,6 +282,7 @@ def select(
     """
     refuse_probabilities(groups, "A selection of places")
     band = _band(max_gap, min_ratio)
+    check_aligned(scores=scores, groups=groups, ids=ids)
     sample = Sample.of_arrays(scores, groups, scale=scale_of(scale, higher_is_better))
     n = len(sample)
     if checked_whole("places", places, 0) > n:

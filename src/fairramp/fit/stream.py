@@ -18,7 +18,9 @@ from fairramp.core.checks import check_length, check_option, checked_whole, chec
 from fairramp.core.curve import Floats
 from fairramp.core.events import SELECTION
 from fairramp.core.labels import Label, label_key, refuse_mixed
+from fairramp.core.public import public
 from fairramp.core.ramps import OFFSETS, Ramp
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_scores
 from fairramp.data.columns import Columns
 from fairramp.data.groups import check_n_columns, encode_groups
@@ -30,6 +32,7 @@ from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, publi
 from fairramp.rule.rule import Rule
 
 
+@public
 class StreamingFit:
     """Fit a rule row by row; new groups may appear at any time.
 
@@ -196,6 +199,7 @@ class StreamingFit:
         ('A', 'B', 'C')
         """
         refuse_probabilities(groups, "A stream")
+        check_aligned(scores=scores, groups=groups)
         column = as_scores(scores)
         codes = encode_groups(groups, self._names)
         check_length("groups", len(codes), len(column))

@@ -21,6 +21,7 @@ import numpy as np
 from fairramp.core.curve import Floats
 from fairramp.core.events import Event
 from fairramp.core.points import LabeledPoints, Points, Summary, join_points
+from fairramp.core.public import public
 from fairramp.core.ramps import Ramp, Ramps, chances
 from fairramp.data.bins import GroupScores
 from fairramp.data.labeled import LabeledBins
@@ -30,11 +31,13 @@ from fairramp.fit.cells import Cells, FitRows
 from fairramp.fit.direction import warn_direction_of_bins
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.keywords import taking_settings
-from fairramp.fit.settings import Keywords, Settings
+from fairramp.fit.settings import Keywords, Settings, check_settings
 from fairramp.fit.targets import by_labels
+from fairramp.fit.two_scores import two_means, warn_of
 from fairramp.rule.rule import Rule
 
 
+@public
 @taking_settings("scale", "higher_is_better", "solver", "combine")
 def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     """Fit a rule to a summary, without the rows.
@@ -67,6 +70,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     >>> round(rule.record.gap_before, 3), round(rule.record.gap_after, 3)
     (0.168, 0.02)
     """
+    check_settings(fit_summary, settings)
     if not isinstance(summary, GroupScores):
         raise InputError(
             "must be a fairramp.GroupScores, got {kind}",
@@ -107,6 +111,8 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     )
     if summary.labeled:
         warn_direction_of_bins(LabeledBins.of_group_scores(summary), asked.meaning)
+    if found := two_means(asked.meaning.shown(summary.summary.points.place)):
+        warn_of(found, rule)
     return rule
 
 

@@ -26,7 +26,8 @@ from fairramp.core.cells import stratum_index
 from fairramp.core.checks import check_number, check_option
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import EVENT_OF, SELECTION, SYNONYMS
-from fairramp.data.groups import Codes
+from fairramp.core.public import public
+from fairramp.data.groups import Codes, warn_alike, warn_blank
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.direction import warn_direction
@@ -35,12 +36,21 @@ from fairramp.fit.gains import Costs
 from fairramp.fit.settings import COMBINATIONS, Settings, checked_costs
 from fairramp.measure.audited import Audit
 from fairramp.measure.calibration import calibration_errors
+from fairramp.measure.comparison import missing_groups
 from fairramp.measure.group_model import group_model
 from fairramp.measure.means import RowTallies, are_decisions, tally_rows
 from fairramp.measure.rates import selection
+from fairramp.rule.decided import warn_decided
 from fairramp.rule.rule import Rule
 
+#: What to do with a fitted estimator instead of its rule.
+_OF_MODEL = (
+    "call model.audit(X, y, sensitive_features=…), or pass model.rule_, and as {scores} the values of "
+    "model.estimator_.predict_proba(X)[:, 1]"
+)
 
+
+@public
 def audit(
     scores: Any,
     groups: Any,
@@ -113,9 +123,11 @@ def audit(
         raise InputError(
             "must be a fairramp.Rule, got {kind}",
             argument="rule",
-            remedy="to audit other 0/1 decisions, pass them as {scores}",
+            remedy=_OF_MODEL if hasattr(rule, "rule_") else "to audit other 0/1 decisions, pass them as {scores}",
             kind=type(rule).__name__,
         )
+    if isinstance(labels, Rule):
+        raise InputError("must be 0 or 1, got a rule", argument="labels", remedy="pass the rule by name: rule=…")
     for name, given in (("scale", scale), ("cutoff", cutoff), ("higher_is_better", higher_is_better)):
         own = getattr(rule, name, None)
         if None not in (given, own) and given != own:
@@ -162,10 +174,15 @@ def audit(
         drop_empty=True,
         membership=None if rule is None else rule.deciding(group_probabilities),
     )
-    if rule is not None and sample.membership is not None:
-        sample = rule.with_truth(sample)
+    if rule is not None:
+        if not isinstance(groups, Codes):  # callers that encode groups made the scores themselves
+            warn_decided(sample.scores, None if rule.mixes else rule.record)
+        sample = sample if sample.membership is None else rule.with_truth(sample)
     found = tally_rows(sample, cutoff=asked.problem.cutoff, rule=rule)
     warn_direction(sample, fitted=rule is not None)
+    warn_alike(found.groups, stratified=strata is not None)
+    if rule is None:  # otherwise the rule decides what a group is
+        warn_blank(found.groups, found.rows.tolist(), paired=strata is not None)
     of_decisions = rule is None and are_decisions(sample, asked.problem.cutoff)
     # Decisions, and scores of which only the order matters, are not estimates of anything.
     calibrated = sample.labels is not None and not of_decisions and not sample.scale.only_ordered
@@ -195,25 +212,31 @@ def audit(
 
     of = None if strata is None else stratum_index(found.groups)
     model = None if sample.membership is None else group_model(sample, sample.membership)
+    known, own_values = rule.groups if rule else (), rule is not None and rule.membership == "each"
+    unmatched = strata is not None and rule is not None and not rule.stratified
     audited = measured(
         found,
         of,
         lambda: calibration_errors(sample, found.counts),
         within_strata=strata is not None,
         group_model=model,
+        missing=() if own_values else missing_groups(known, found.groups, strata=unmatched),
     )
     if model is not None:
         model.warn()
     if not by_attribute:
         return audited
-    names = [name for name, _ in rule.attributes] if rule and rule.membership == "each" else sample.groups.names
+    names = [name for name, _ in rule.attributes] if rule and own_values else sample.groups.names
     attributes = Attributes.of(found.groups, names)
+    if known and not own_values:
+        known = Attributes.of(known, names).values
     return measured(
         found.by_value(attributes),
         attributes.parts,
         lambda: _errors_by_value(sample, found, attributes),
         by_attribute=True,
         intersections=audited,
+        missing=missing_groups(known, attributes.values),
     )
 
 

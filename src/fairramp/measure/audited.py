@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fairramp.core.cells import cell_columns, strata_slices, stratum_index
+import numpy as np
+
+from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index
 from fairramp.core.events import EVENT_OF, SELECTION, Event
+from fairramp.core.headline import judged, small_ones, too_small
 from fairramp.core.labels import Label, label_parts, show_label
-from fairramp.core.table import Table, one_line, printed
+from fairramp.core.table import Table, named, one_line, printed
 from fairramp.core.words import percent, plain, points, with_interval
 from fairramp.errors import InputError
-from fairramp.measure.comparison import comparison, left_out
+from fairramp.measure.comparison import comparison, left_out, without_rows
 from fairramp.measure.group_model import GroupModel
 from fairramp.measure.rates import GroupRates, Selection
 from fairramp.rule.verbs import Drawn
@@ -62,6 +65,8 @@ class Audit(Drawn):
         If so, the audit by the intersections of the attributes, whose rates may differ.
     group_model : GroupModel or None
         How well group probabilities agree with the true groups, for a rule that uses them.
+    missing : tuple of label
+        Groups of the rule without a row, which are not measured; empty without a rule.
 
     Examples
     --------
@@ -92,17 +97,21 @@ class Audit(Drawn):
     by_attribute: bool = False
     intersections: "Audit | None" = None
     group_model: GroupModel | None = None
+    missing: tuple[Label, ...] = ()
 
     def sentences(self) -> list[str]:
         """Sentences on the groups furthest apart, before and after, on groups without a rate and on weights.
 
+        Groups with fewer than 30 rows that count toward the rate are too small to judge. They are not among those
+        furthest apart; a sentence says how many there are.
+
         Examples
         --------
         >>> import fairramp
-        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).sentences()
-        ['Selection rate: B 100.0% of 2 rows, A 50.0% of 2 rows (2.0 times as high).']
+        >>> fairramp.audit([0, 1, 1, 1] * 50, ["A", "A", "B", "B"] * 50).sentences()
+        ['Selection rate: B 100.0% of 100 rows, A 50.0% of 100 rows (2.0 times as high).']
         """
-        names, found, gone = [one_line(show_label(label)) for label in self.groups], list[str](), list[str]()
+        names, found, gone = named(self.groups), list[str](), list[str]()
         side = "above" if self.higher_is_better else "below"
         for event in self.event.simple:
             what = event.rate.capitalize()
@@ -112,8 +121,8 @@ class Audit(Drawn):
                 if decisions is not None:
                     one = decisions.rates[event.name]
                     found += self._compared(one, said, event)
-            gone += [left_out(self.before.rates[event.name].rate, names, event) or ""]
-        found += filter(None, gone)
+            gone += [left_out(self.before.rates[event.name].rate, names, event) or "", *self._too_small(event)]
+        found += filter(None, [*gone, without_rows(self.missing)])
         if self.event.parts:
             one = self.selection.rates[SELECTION.name]
             what = "Selection rate" if self.after is None else "Selection rate after"
@@ -128,7 +137,7 @@ class Audit(Drawn):
 
     def _compared(self, one: GroupRates, what: str, event: Event) -> list[str]:
         """The groups furthest apart: in a stratum, or in each attribute."""
-        names = [one_line(show_label(label)) for label in self.groups]
+        names = named(self.groups)
         strata = stratum_index(self.groups) if self.within_strata else None
         if not self.by_attribute:
             return [comparison(one.rate, names, strata, one.rows, what, event=event)]
@@ -137,9 +146,22 @@ class Audit(Drawn):
             attribute, values = label_parts(self.groups[part][0])[0], self.groups[part]
             first, mark, rest = what.partition(" (")
             said = one_line(f"{first} by {show_label(attribute)}{mark}{rest}")
-            own = [one_line(show_label(label_parts(pair)[1])) for pair in values]
+            own = named([label_parts(pair)[1] for pair in values])
             found.append(comparison(one.rate[part], own, None, one.rows[part], said, event=event))
         return found
+
+    def _too_small(self, event: Event) -> list[str]:
+        """How many groups are too small to be compared in a sentence; of each attribute, if there are several."""
+        rows = self.before.rates[event.name].rows
+        if not self.by_attribute:
+            strata = stratum_index(self.groups) if self.within_strata else None
+            return [too_small(rows, event, strata) or ""]
+        parts = strata_slices(stratum_index(self.groups), len(rows))
+        names = [show_label(label_parts(self.groups[part][0])[0]) for part in parts]
+        return [
+            too_small(rows[part], event, what=one_line(f"groups by {name}")) or ""
+            for part, name in zip(parts, names, strict=True)
+        ]
 
     @property
     def event(self) -> Event:
@@ -323,5 +345,15 @@ class Audit(Drawn):
         s, was = self.selection, f", was {points(self.before.gap)}" if self.after else ""
         if s.gap != s.gap:
             return f"Intersections: no {self.event.gap}."
-        shown = with_interval(*map(points, (s.gap, *s.gap_interval)))
-        return f"Intersections: {self.event.gap} {shown}{was}."
+        all_of_them = f"{with_interval(*map(points, (s.gap, *s.gap_interval)))}{was}"
+        small = "; ".join(filter(None, (small_ones(s.rates[e.name].rows, e) for e in self.event.simple)))
+        large = [self._gap_of_large(one) for one in (s, self.before)]
+        if not small or large == [s.gap, self.before.gap]:
+            return f"Intersections: {self.event.gap} {all_of_them}."
+        was = f", was {points(large[1])}" if self.after else ""
+        return f"Intersections: {self.event.gap} {points(large[0])}{was}. With {small}: {all_of_them}."
+
+    def _gap_of_large(self, found: Selection) -> float:
+        """The gap between the groups that are large enough to judge; of several rates, the largest."""
+        rates = [found.rates[event.name] for event in self.event.simple]
+        return max(largest_gap(np.array(one.rate)[judged(one.rows)]) for one in rates)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.labels import show_label
+from fairramp.core.labels import label_text
 from fairramp.measure.means import check_labels
 from fairramp.rule.rule import Rule
 
@@ -20,7 +20,7 @@ def rows_fingerprint(rule: Rule, scores: Any, groups: Any, labels: Any = None, *
     codes = sample.cells.block(0, len(sample))
     outcomes = () if sample.outcomes is None else (sample.outcomes,)
     order = np.lexsort((*outcomes, sample.scores, codes))
-    digest = hashlib.sha256(repr(list(map(show_label, sample.cells.labels))).encode())
+    digest = hashlib.sha256(repr(list(map(label_text, sample.cells.labels))).encode())
     digest.update(np.bincount(codes, minlength=len(sample.cells.labels)).astype("<i8").tobytes())
     for column in (sample.scores, *outcomes):
         digest.update(np.ascontiguousarray(column[order], dtype="<f8").tobytes())

@@ -24,6 +24,7 @@ import numpy as np
 
 from fairramp.core.checks import check_length, check_number, checked_whole, is_real
 from fairramp.core.curve import Floats
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_column, as_weights
 from fairramp.errors import InputError
 
@@ -160,6 +161,7 @@ def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any =
 
 def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
     """Check decisions, membership and weights; return the weights as shares of their sum."""
+    check_aligned(decisions=decisions, membership=membership, sample_weight=sample_weight)
     h = as_column(decisions, "decisions")
     q = as_column(membership, "membership")
     check_length("membership", len(q), len(h), "decisions")

@@ -30,6 +30,7 @@ from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
 from fairramp.core.events import EVENT_OF, SELECTION, SYNONYMS, Event
 from fairramp.core.labels import Label
+from fairramp.core.public import public
 from fairramp.core.table import Table, with_rows
 from fairramp.core.words import percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError
@@ -74,14 +75,17 @@ class Spelling:
         Formats groups with their numbers of rows; `what` is what the rows are called.
     group : str
         Text before the name of a group.
+    event : callable
+        Returns an event with its label as it is called.
     """
 
     groups: Callable[..., str] = with_rows
     group: str = "group "
+    event: Callable[[Event], Event] = lambda event: event
 
     def fit_rows(self, groups: Sequence[tuple[Label, int]], event: Event, *, fresh: bool = False) -> str:
         """Groups with their numbers of fit rows, or of fresh rows."""
-        return self.groups(groups, what=f"{'fresh' if fresh else 'fit'} {event.row}")
+        return self.groups(groups, what=f"{'fresh' if fresh else 'fit'} {self.event(event).row}")
 
 
 PLAIN = Spelling()
@@ -389,6 +393,7 @@ def _of_the_paper(s: FitSample, confidence: float) -> list[Bound]:
     ]
 
 
+@public
 def rows_needed(
     max_gap: float,
     n_groups: int,

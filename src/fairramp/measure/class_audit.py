@@ -21,16 +21,20 @@ from fairramp.core.checks import check_number
 from fairramp.core.curve import Array, Floats
 from fairramp.core.events import class_event
 from fairramp.core.labels import Label, united
+from fairramp.core.public import public
+from fairramp.data.aligned import check_aligned
 from fairramp.data.classes import ClassSample, checked_classes, class_indices
-from fairramp.data.groups import encode_groups
+from fairramp.data.groups import encode_groups, warn_alike, warn_blank
 from fairramp.data.probable import refuse_probabilities
 from fairramp.errors import InputError
 from fairramp.measure.class_audited import ClassAudit, ClassSelection, class_selection
 from fairramp.measure.class_means import ClassRowTallies
+from fairramp.measure.comparison import missing_groups
 from fairramp.measure.group_model import group_model
 from fairramp.rule.class_rule import ClassRule
 
 
+@public
 def audit_classes(
     probabilities: Any,
     groups: Any,
@@ -89,6 +93,7 @@ def audit_classes(
     if group_probabilities is not None and rule is None:
         raise InputError("{group_probabilities} are those that a rule decides by: pass {rule}, or remove them")
     refuse_probabilities(groups, "An audit by true group")
+    check_aligned(probabilities=probabilities, groups=groups, labels=labels)
     if rule is None:
         decided = _decisions(probabilities, labels, classes)
         probabilities, classes = decided or (probabilities, classes)
@@ -116,6 +121,9 @@ def audit_class_sample(sample: ClassSample, rule: ClassRule | None, confidence: 
     found, more = ClassRowTallies.of(sample), dict[str, Any]()
     within_strata = sample.cells is not sample.groups
     strata = stratum_index(found.groups) if within_strata else None
+    warn_alike(found.groups, stratified=within_strata)
+    if rule is None:
+        warn_blank(found.groups, found.rows.tolist(), paired=within_strata)
 
     def measured(chances: Floats) -> ClassSelection:
         tallies, confusion = found.tallies(chances), found.confusion(chances)
@@ -130,6 +138,7 @@ def audit_class_sample(sample: ClassSample, rule: ClassRule | None, confidence: 
             "changed": tuple((found.total(changed) / found.weights).tolist()),
             "overall_changed": found.overall(changed),
             "randomized": found.overall((chances.max(axis=0) < 1).astype(np.float64)),
+            "missing": missing_groups(rule.groups, found.groups, strata=within_strata and not rule.stratified),
         }
     by_label = found.rows_by_label()
     model = None if sample.membership is None else group_model(sample, sample.membership)

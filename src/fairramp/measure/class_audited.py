@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import cell_columns, stratum_index
+from fairramp.core.cells import cell_columns, largest_gap, stratum_index
 from fairramp.core.checks import check_option
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.events import ClassEvent, Event, class_event
-from fairramp.core.labels import Label, show_label
-from fairramp.core.table import Table, name_column, one_line, printed
+from fairramp.core.headline import joined, judged, too_small, with_small
+from fairramp.core.labels import Label
+from fairramp.core.table import Table, name_column, named, printed
 from fairramp.core.words import NOTHING, percent, plain, points, with_interval
 from fairramp.errors import InputError
-from fairramp.measure.comparison import comparison
+from fairramp.measure.comparison import comparison, without_rows
 from fairramp.measure.group_model import GroupModel
 from fairramp.measure.means import Tally
 from fairramp.measure.rates import GroupRates, group_rates
@@ -113,6 +114,8 @@ class ClassAudit(Drawn):
         How well group probabilities agree with the true groups, for a rule that uses them.
     names : dict of str to str
         Headings of the columns of strata and groups, if the data had names.
+    missing : tuple of label
+        Groups of the rule without a row, which are not measured; empty without a rule.
 
     Examples
     --------
@@ -143,6 +146,7 @@ class ClassAudit(Drawn):
     of_decisions: bool = False
     group_model: GroupModel | None = None
     names: dict[str, str] | None = None
+    missing: tuple[Label, ...] = ()
 
     @property
     def event(self) -> ClassEvent:
@@ -189,9 +193,29 @@ class ClassAudit(Drawn):
         >>> found.worst_class(found.before)
         0
         """
-        gaps = [one.gap for one in decisions.rates.values()]
-        # Several classes may be at the allowed gap, up to rounding: the first of them.
-        return next((c for c, gap in enumerate(gaps) if gap >= decisions.gap - NOTHING), 0)
+        return (self._worst(decisions) or [0])[0]
+
+    def _worst(self, decisions: ClassSelection, keep: Booleans | None = None) -> list[int]:
+        """The classes with the largest gap: several may be at the allowed gap, up to rounding."""
+        gaps = self._gaps(decisions, keep)
+        return [c for c, gap in enumerate(gaps) if gap >= max(gaps) - NOTHING]
+
+    def _gaps(self, decisions: ClassSelection, keep: Booleans | None = None) -> list[float]:
+        """The gap of each class, between all groups or those to keep."""
+        if keep is None:
+            return [one.gap for one in decisions.rates.values()]
+        strata = np.array(stratum_index(self.groups))[keep] if self.within_strata else None
+        return [largest_gap(np.array(one.rate)[keep], strata) for one in decisions.rates.values()]
+
+    def _largest(self, decisions: ClassSelection, keep: Booleans | None = None) -> str:
+        """The largest gap and its classes; only the gap between all groups has confidence limits."""
+        worst = self._worst(decisions, keep)
+        if not worst:
+            return ""
+        shown = points(self._gaps(decisions, keep)[worst[0]])
+        if keep is None:
+            shown = with_interval(shown, *map(points, decisions.gap_interval))
+        return f"{shown}, class{'es' * (len(worst) > 1)} {joined([self.event.parts[c].short for c in worst])}"
 
     def sentences(self) -> list[str]:
         """Sentences on the largest gap, before and after, on changed decisions, accuracy and weights.
@@ -202,21 +226,27 @@ class ClassAudit(Drawn):
         >>> found = fairramp.audit_classes(["a", "b", "b", "b"] * 50, ["F", "F", "M", "M"] * 50)
         >>> for sentence in found.sentences():
         ...     print(sentence)
-        Largest gap: 50.0 points [37.8, 59.6], class a.
+        Largest gap: 50.0 points [37.8, 59.6], classes a and b.
         Rate of class a: F 50.0% of 100 rows; 0 of 100 rows in group M.
         """
         found, sides = [], [(self.before, " before"), (self.after, " after")]
         known = [(one, when if self.after else "") for one, when in sides if one is not None]
-        for one, when in known:
-            short = self.event.parts[self.worst_class(one)].short
-            shown = with_interval(*map(points, (one.gap, *one.gap_interval)))
-            found.append(f"Largest gap{when}: {shown}, class {short}." if one.gap == one.gap else "")
         strata = stratum_index(self.groups) if self.within_strata else None
-        names = [one_line(show_label(label)) for label in self.groups]
+        enough = judged(self.rows, strata)
+        keep = None if enough.all() else enough
         for one, when in known:
-            event = self.event.parts[self.worst_class(one)]
+            if one.gap == one.gap:
+                found.append(f"Largest gap{when}: {self._largest(one, keep)}.")
+            if one.gap == one.gap and keep is not None:
+                found.append(f"{with_small(enough)}: {self._largest(one)}.")
+        names = named(self.groups)
+        for one, when in known:
+            event = self.event.parts[(self._worst(one, keep) or [0])[0]]
             rates = one.rates[event.name]
             found.append(comparison(rates.rate, names, strata, rates.rows, f"Rate of class {event.short}{when}"))
+        if keep is None:
+            found.append(too_small(self.rows, strata=strata) or "")
+        found.append(without_rows(self.missing) or "")
         if self.randomized is not None and self.overall_changed is not None:
             found.append(
                 f"Decisions changed: {percent(self.overall_changed)} of the rows; decided at random: "

@@ -13,9 +13,11 @@ import numpy as np
 
 from fairramp.core.cells import kinds_of, largest_gap, stratum_index
 from fairramp.core.checks import check_number
-from fairramp.core.curve import Floats
+from fairramp.core.curve import Booleans, Floats, Integers
+from fairramp.core.headline import judged, with_small
 from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import Label
+from fairramp.core.public import public
 from fairramp.core.table import Table, printed
 from fairramp.core.words import percent, points
 from fairramp.data.arrays import split_validation
@@ -44,6 +46,10 @@ class ClassFrontier(Drawn):
         Share of the measured rows that each rule decides at random.
     own_gap, own_accuracy : float
         Largest gap of a class, and accuracy, of the classifier's own decisions on the same rows.
+    own_gap_of_large : float or None
+        The same gap between groups with at least 30 rows, if these are at least two but not all.
+    small : str
+        How the sentence on `own_gap` begins if there are smaller groups, too.
     classes : tuple
         Labels of the classes.
     is_in_sample : bool
@@ -77,6 +83,8 @@ class ClassFrontier(Drawn):
     classes: tuple[Label, ...]
     is_in_sample: bool
     confidence: float
+    own_gap_of_large: float | None = None
+    small: str = ""
 
     def table(self) -> Table:
         """One row per maximum gap.
@@ -114,10 +122,11 @@ class ClassFrontier(Drawn):
     @property
     def own(self) -> str:
         """Gap and accuracy of the classifier's own decisions, in one sentence."""
-        return (
-            f"The classifier's own decisions: largest gap {points(self.own_gap)}, accuracy "
-            f"{percent(self.own_accuracy)}."
-        )
+        gap, more = self.own_gap, ""
+        if self.own_gap_of_large is not None:
+            gap, more = self.own_gap_of_large, f" {self.small}: largest gap {points(self.own_gap)}."
+        accuracy = percent(self.own_accuracy)
+        return f"The classifier's own decisions: largest gap {points(gap)}, accuracy {accuracy}.{more}"
 
     def __repr__(self) -> str:
         return printed(*self._parts())
@@ -127,6 +136,7 @@ class ClassFrontier(Drawn):
         return [f"{self.heading}\n{self.own}", self.table()]
 
 
+@public
 def class_frontier(
     probabilities: Any,
     groups: Any,
@@ -201,6 +211,7 @@ def class_frontier(
         unsure = (chances.max(axis=0) < 1).astype(np.float64)
         points_of.append((_gap(seen, chances), *_accuracy(seen, chances, confidence), seen.overall(unsure)))
     found = list(zip(*points_of, strict=True))
+    keep = judged(seen.rows, _strata(seen))
     return ClassFrontier(
         max_gaps=tuple(gaps),
         gaps=found[0],
@@ -209,6 +220,8 @@ def class_frontier(
         upper=found[3],
         randomized=found[4],
         own_gap=_gap(seen, seen.own),
+        own_gap_of_large=None if keep.all() else _gap(seen, seen.own, keep),
+        small="" if keep.all() else with_small(keep),
         own_accuracy=_accuracy(seen, seen.own, confidence)[0],
         classes=sample.classes,
         is_in_sample=validation is None,
@@ -216,11 +229,16 @@ def class_frontier(
     )
 
 
-def _gap(rows: ClassRowTallies, chances: Floats) -> float:
-    """Largest gap of a class."""
-    strata = stratum_index(rows.groups) if rows.sample.cells is not rows.sample.groups else None
-    rates = np.concatenate([tally.rates for tally in rows.tallies(chances)])
-    return largest_gap(rates, kinds_of(len(rows.groups), len(chances), strata))
+def _strata(rows: ClassRowTallies) -> Integers | None:
+    """The index of each group's stratum, if there are strata."""
+    return stratum_index(rows.groups) if rows.sample.cells is not rows.sample.groups else None
+
+
+def _gap(rows: ClassRowTallies, chances: Floats, keep: Booleans | None = None) -> float:
+    """Largest gap of a class: between all groups, or those to keep."""
+    strata, kept = _strata(rows), np.ones(len(rows.groups), dtype=bool) if keep is None else keep
+    rates = np.concatenate([tally.rates[kept] for tally in rows.tallies(chances)])
+    return largest_gap(rates, kinds_of(int(kept.sum()), len(chances), None if strata is None else strata[kept]))
 
 
 def _accuracy(rows: ClassRowTallies, chances: Floats, confidence: float) -> tuple[float, float, float]:

@@ -22,14 +22,15 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.bands import smallest_ratio
-from fairramp.core.cells import cell_columns, largest_gap, stratum_index
+from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import SELECTION, ClassEvent, Event
+from fairramp.core.headline import ends, joined, judged
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, one_line
-from fairramp.core.words import number, percent, percentage, plain, upward_points, wrapped
+from fairramp.core.words import NOTHING, number, percent, percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError, UnsupportedError, warn
 from fairramp.measure.certificate import PLAIN, Spelling, counted
 from fairramp.measure.means import MeanChances, mean_chances
@@ -130,6 +131,7 @@ class Check(Drawn):
     confidence: float
     false_alarm_rate: float
     _compared: Compared = field(compare=False)
+    _places: Integers = field(compare=False)
     events: tuple[Event, ...]
     missing_events: tuple[Event, ...]
     gap_event: Event
@@ -312,11 +314,7 @@ class Check(Drawn):
         if self.by_attribute:
             found = [f"Attribute: {one_line(show_label(self.stratum))}."]
         if self.pair is not None:
-            every = zip(self.groups, self.events, self.rates, self.rows, strict=True)
-            now = {label_key(label): (rate, n) for label, event, rate, n in every if event == self.gap_event}
-            far, rows = ((label, *now[label_key(label)]) for label in self.pair), self.gap_event.rows
-            shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} {rows}" for label, rate, n in far)
-            found.append(f"Furthest apart: {', '.join(shown)}.")
+            found.append(self._furthest_apart())
         for event in self.event.simple:
             lacking = zip(self.missing, self.missing_events, strict=True)
             none = [one_line(show_label(label)) for label, missed in lacking if missed == event]
@@ -324,6 +322,20 @@ class Check(Drawn):
                 named = f"{', '.join(none[:5])}{', …' if len(none) > 5 else ''}"
                 found.append(f"Groups without {event.rows} were not checked: {named}.")
         return list(dict.fromkeys(found))  # a group without rows has none of any class
+
+    def _furthest_apart(self) -> str:
+        """The groups furthest apart, of those large enough to judge."""
+        rows = np.array(self.rows)[self._places]
+        keep = judged(rows)
+        places = self._places[keep]
+        rates, shown = np.array(self.rates)[places], []
+        for at in ends(rates):
+            names = joined([one_line(show_label(self.groups[places[k]])) for k in at])
+            n = sum(self.rows[places[k]] for k in at)
+            shown.append(f"{names} {percent(rates[at[0]])} of {n:,} {self.gap_event.rows}")
+        if np.ptp(rates) <= NOTHING:
+            shown = ["only groups too small to judge"]
+        return f"Furthest apart: {', '.join(shown)}."
 
 
 def drift_headings(event: Event) -> dict[str, str]:
@@ -406,8 +418,7 @@ def checked(
     # A stratum with one group has nothing to compare.
     counted = [part for part in parts if len(part.places) > 1] or parts[:1]
     found = [
-        compared(part, largest_gap(seen.rates[part.places]), _interval(seen.rates, rows, part.places, each))
-        for part in counted
+        compared(part, seen.rates, seen.rows, _interval(seen.rates, rows, part.places, each)) for part in counted
     ]
     # The comparison that decides: of those with the worst verdict, the one furthest above its limit or, if they
     # share one limit, the one with the largest gap.
@@ -454,6 +465,7 @@ def checked(
             [(p.places, p.limit) for p in parts if len(p.places) > 1 and np.isfinite(rows[p.places]).all()],
             each,
         ),
+        _places=part.places,
         events=seen.events,
         missing_events=tuple(events[i // n_groups] for i in lacking.tolist()),
         gap_event=part.event,

@@ -19,8 +19,10 @@ from fairramp.core.cells import largest_gap
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Integers
 from fairramp.core.events import EVENT_OF, Event
+from fairramp.core.headline import judged, with_small
 from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import Label, label_key
+from fairramp.core.public import public
 from fairramp.core.table import Table, printed
 from fairramp.core.words import number, percent, points
 from fairramp.data.arrays import split_validation
@@ -32,6 +34,7 @@ from fairramp.fit.direction import warn_direction
 from fairramp.fit.gains import Costs
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.settings import Settings
+from fairramp.fit.two_scores import two_scores, warn_only
 from fairramp.measure.confusion import Confusion, LabeledRows
 from fairramp.rule.verbs import Drawn
 
@@ -54,6 +57,10 @@ class Frontier(Drawn):
         Lowest and highest rate of a group on the measured rows: selection rates, or those of the criterion.
     own_gap, own_accuracy, own_value : float
         Gap, accuracy and `measure` of the classifier's own decisions on the same rows.
+    own_gap_of_large : float or None
+        The same gap between groups with at least 30 rows, if these are at least two but not all.
+    small : str
+        How the sentence on `own_gap` begins if there are smaller groups, too.
     measure : {"accuracy", "cost", "balanced_accuracy"}
         What is best for each maximum gap; a cost is the mean over the rows, and lower is better.
     costs : tuple of two floats, or None
@@ -92,6 +99,8 @@ class Frontier(Drawn):
     is_in_sample: bool
     confidence: float
     criterion: str = "parity"
+    own_gap_of_large: float | None = None
+    small: str = ""
 
     @property
     def event(self) -> Event:
@@ -141,7 +150,10 @@ class Frontier(Drawn):
         """Gap and accuracy or cost of the classifier's own decisions, in one sentence."""
         what, value = self.measure.replace("_", " "), number(self.own_value, 4)
         shown = f"{what} {value if self.measure == 'cost' else percent(self.own_value)}"
-        return f"The classifier's own decisions: {self.event.gap} {points(self.own_gap)}, {shown}."
+        gap, more = self.own_gap, ""
+        if self.own_gap_of_large is not None:
+            gap, more = self.own_gap_of_large, f" {self.small}: {self.event.gap} {points(self.own_gap)}."
+        return f"The classifier's own decisions: {self.event.gap} {points(gap)}, {shown}.{more}"
 
     def __repr__(self) -> str:
         return printed(*self._parts())
@@ -151,6 +163,7 @@ class Frontier(Drawn):
         return [f"{self.heading}\n{self.own}", self.table()]
 
 
+@public
 def frontier(
     scores: Any,
     groups: Any,
@@ -225,6 +238,8 @@ def frontier(
     fit = measured = LabeledRows(sample, problem.cutoff, asked.event)
     fit.check_groups()
     warn_direction(sample)
+    if two := two_scores(sample.scores):
+        warn_only(two, len(sample))
     if validation is not None:
         *arrays, weights = split_validation(validation)
         measured = LabeledRows(
@@ -256,6 +271,8 @@ def frontier(
     values, errors = np.array([value(one) for one in each]).T
     off, rates = normal_quantile(confidence) * errors, np.array([one.rates for one in each])
     lowest, highest = rates.min(axis=1), rates.max(axis=1)
+    counted = measured.compared.points
+    keep = judged(np.bincount(counted.group, counted.rows, minlength=len(own.rates)))
     return Frontier(
         max_gaps=tuple(gaps),
         gaps=tuple((highest - lowest).tolist()),
@@ -266,6 +283,8 @@ def frontier(
         lowest_rates=tuple(lowest.tolist()),
         highest_rates=tuple(highest.tolist()),
         own_gap=largest_gap(own.rates),
+        own_gap_of_large=None if keep.all() else largest_gap(own.rates[keep]),
+        small="" if keep.all() else with_small(keep, asked.event),
         own_accuracy=own.accuracy()[0],
         own_value=value(own)[0],
         measure=kind,

@@ -6,7 +6,8 @@
     undecided    0                              3
 
 A minimum for the ratio is exceeded if the ratio is shown to be below it. If the confidence limits are invalid, a
-gate is undecided and its exit code is 3.
+gate is undecided and its exit code is 3. A group without rows may have any rate, so no gate passes without a
+group of the rule.
 """
 
 import math
@@ -19,6 +20,7 @@ import numpy as np
 from fairramp.core.cells import kinds_of, strata_slices, stratum_index
 from fairramp.core.checks import check_number, check_ratio
 from fairramp.core.events import Event
+from fairramp.core.headline import small_ones
 from fairramp.core.labels import show_label
 from fairramp.core.table import one_line
 from fairramp.core.words import decimals_apart, exact_points, number, percentage, plain, points, with_interval
@@ -113,6 +115,11 @@ class Gates:
         return [gate.exit_code for gate in self._gates]
 
     @property
+    def missing(self) -> bool:
+        """Whether a group has no row that counts, so that no gate can pass."""
+        return any(gate.missing for gate in self._gates)
+
+    @property
     def exit_code(self) -> int:
         """The exit code of all gates together: one that failed outweighs one that is undecided."""
         codes = self.exit_codes
@@ -179,18 +186,19 @@ class _Gate:
             return Verdict.UNDECIDED
         found = (verdict_on_ratio if self._of_ratio else verdict_on)(*self._measured, self.limit)
         # Groups that were not measured may be anywhere.
-        return Verdict.UNDECIDED if found is Verdict.WITHIN and self._missing else found
+        return Verdict.UNDECIDED if found is Verdict.WITHIN and self.missing else found
 
     @property
-    def _missing(self) -> str:
+    def missing(self) -> str:
         """Says which groups have no row that counts toward the rate; empty if none."""
         found, texts = self.audit, []
         for event in found.event.simple:
             rows = found.selection.rates[event.name].rows
-            names = [one_line(show_label(label)) for label, n in zip(found.groups, rows, strict=True) if not n]
+            none = [label for label, n in zip(found.groups, rows, strict=True) if not n]
+            names = [one_line(show_label(label)) for label in [*none, *found.missing]]
             if names:
                 texts.append(f"no {event.rows} in {', '.join(names[:5])}{', …' if len(names) > 5 else ''}")
-        return " and ".join(texts)
+        return " and ".join(dict.fromkeys(texts))  # the classes have the same rows
 
     @property
     def _furthest(self) -> Event:
@@ -228,17 +236,26 @@ class _Gate:
             return "no two groups have rows with the same label, so there is nothing to compare"
         if not self._compares:
             of = f" with {event.rows}" if event.needs_labels else ""
-            return f"there is only one group{of}, so there is nothing to compare"
-        if self._missing and self.verdict is Verdict.UNDECIDED:
-            return f"there are {self._missing}"
+            lost = f" ({self.missing})" if found.missing else ""
+            return f"there is only one group{of}{lost}, so there is nothing to compare"
+        if self.missing and self.verdict is Verdict.UNDECIDED:
+            return f"there are {self.missing}"
         if not self._is_sound:
             return f"the confidence limits of {what} are not numbers or do not contain it: {measured}"
         if self.verdict is Verdict.UNDECIDED:
             missed = value < self.limit if self._of_ratio else value > self.limit
             more = f"{'; more rows would help' if missed else ''}{self._why_wide()}"
-            return f"these rows cannot show whether {what} is {beyond} {limit}: {measured}{more}"
+            return f"these rows cannot show whether {what} is {beyond} {limit}: {measured}{more}{self._small}"
         where = beyond if self.verdict is Verdict.EXCEEDED else kept
-        return f"{what} is {measured}, {where} {limit} with {percentage(found.confidence)} confidence"
+        return (
+            f"{what} is {measured}, {where} {limit} with {percentage(found.confidence)} confidence{self._small}"
+        )
+
+    @property
+    def _small(self) -> str:
+        """That small groups count, too, although the headline of the audit leaves them out."""
+        found = small_ones(self.audit.selection.rates[self._furthest.name].rows, self._furthest)
+        return found and f"; this includes {found}"
 
     def _spelled(self) -> tuple[str, str]:
         """The measured value with its confidence limits, and the limit of the gate."""

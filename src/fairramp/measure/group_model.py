@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairramp.core.headline import SMALL_GROUP
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.scales import scale_of
 from fairramp.core.table import Table, name_column, one_line, with_rows
@@ -28,7 +29,6 @@ from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.sample import Sample
 from fairramp.errors import warn
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.calibration import calibration_errors
 
 #: Calibration errors above this are poor.

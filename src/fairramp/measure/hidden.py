@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.curve import Floats
+from fairramp.core.public import public
 from fairramp.core.table import Table
 from fairramp.core.words import wrapped
 from fairramp.measure.bounds import impossibility_bound, split_rows
@@ -108,6 +109,7 @@ class HiddenSplit:
         )
 
 
+@public
 def hidden_split(decisions: Any, membership: Any, *, sample_weight: Any = None) -> HiddenSplit:
     """Find a split of the rows in two such that decisions depend on a sensitive attribute within each side.
 

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairramp.core.curve import Booleans, Floats, Integers
-from fairramp.core.labels import Label, label_key, label_of, label_parts, show_label
+from fairramp.core.headline import SMALL_GROUP, ends, judged
+from fairramp.core.intervals import ratio_interval
+from fairramp.core.labels import Label, label_key, label_of, label_parts, label_text
 from fairramp.core.table import Table, name_column
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError, warn
@@ -70,11 +72,11 @@ def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categor
     n = len(codes.names) if codes.names else codes.n_columns
     names = codes.names or (("category",) if n == 1 else tuple(f"category {i + 1}" for i in range(n)))
     # Columns of numbers have numbers as labels, and a command line passes texts: 9 and "9" mean the same here.
-    missing = set(map(show_label, [None, "", *unknown]))
+    missing = set(map(label_text, [None, "", *unknown]))
     parts = [label_parts(label) if n > 1 else (label,) for label in codes.labels]
     at = codes.block(0, len(codes))
-    occurring = {show_label(value) for part in parts for value in part}
-    if absent := [show_label(value) for value in unknown if show_label(value) not in occurring]:
+    occurring = {label_text(value) for part in parts for value in part}
+    if absent := [label_text(value) for value in unknown if label_text(value) not in occurring]:
         warn("No category has the value {values}, which {unknown} lists", values=" or ".join(map(repr, absent)))
     found = []
     for places in [(i,) for i in range(n)] + ([tuple(range(n))] if n > 1 else []):
@@ -84,7 +86,7 @@ def categories_of(codes: Codes, unknown: Collection[Label] = ()) -> list[Categor
         known = {
             tuple(map(label_key, value)): value
             for value, there in zip(values, occurs, strict=True)
-            if there and not missing & set(map(show_label, value))
+            if there and not missing & set(map(label_text, value))
         }
         columns = tuple(names[i] for i in places)
         if not known:
@@ -137,6 +139,23 @@ class Impact:
         large = ~self.categories.small
         return np.where(large, _relative(self.rates, self.rates[large]), np.nan)
 
+    def extremes(self, confidence: float) -> "Extremes":
+        """The highest and the lowest rate, of the categories that are large enough to judge."""
+        people = self.categories.people
+        keep = judged(people)
+        seats, n = np.flatnonzero(keep), people[keep].astype(np.float64)
+        r = self.rates[keep]
+        high, low = (tuple(seats[at].tolist()) for at in ends(r))
+        top = float(r.max())
+        return Extremes(
+            high=high,
+            low=low,
+            ratio=float(r.min()) / top if top > 0 else np.nan,
+            ratio_interval=ratio_interval(r, n, confidence) if top > 0 else (np.nan, np.nan),
+            too_small=int((~keep).sum()),
+            by_chance=bool(keep.all() and (people < SMALL_GROUP).any() and len(people) > 1),
+        )
+
     def table(
         self,
         rate: str = "selection_rate",
@@ -161,6 +180,30 @@ class Impact:
         shown["impact_ratio_without_small"] = "impact ratio without these"
         shown |= {selected: heading} if heading else {}
         return Table(columns, decimals=2, headings=shown, shares=["share_of_people", rate])
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The categories with the highest and the lowest rate, of those that are large enough to judge.
+
+    Attributes
+    ----------
+    high, low : tuple of int
+        Indices of these categories; several if there are ties.
+    ratio, ratio_interval : float, pair of float
+        The lowest rate divided by the highest, with confidence limits; NaN if all rates are 0.
+    too_small : int
+        Number of categories that are left out because they have too few people.
+    by_chance : bool
+        Whether all are compared, because fewer than two are large enough to judge.
+    """
+
+    high: tuple[int, ...]
+    low: tuple[int, ...]
+    ratio: float
+    ratio_interval: tuple[float, float]
+    too_small: int
+    by_chance: bool
 
 
 def _relative(rates: Floats, to: Floats) -> Floats:

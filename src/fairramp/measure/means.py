@@ -26,8 +26,10 @@ from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label, label_key
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.each import Attributes
 from fairramp.measure.group_model import group_model
+from fairramp.rule.decided import warn_decided
 from fairramp.rule.rule import Rule
 
 #: Rows whose temporary arrays fit into the cache of a core.
@@ -338,6 +340,7 @@ def mean_chances(
     A rule by each attribute has a rate of every value. For a rule by group probabilities, groups are the true
     ones. Only rows with the label that the rule's rates are about count, if there is one; there may be none.
     Labels are not read if the rule makes selection rates equal. `warn_poor` warns about poor group probabilities.
+    Labels that contradict the scores cause a warning.
     """
     check_labels(rule, labels)
     sample = rule.sample(
@@ -349,6 +352,7 @@ def mean_chances(
         drop_empty=True,
         group_probabilities=group_probabilities,
     )
+    warn_decided(sample.scores, None if rule.mixes else rule.record)
     if warn_poor and sample.membership is not None:
         group_model(sample, sample.membership).warn()
     if sample.membership is None:
@@ -356,6 +360,7 @@ def mean_chances(
     known = rule.knows(sample.cells)
     if not known.all():
         sample = sample.take(known[sample.cells.block(0, len(sample))])
+    warn_direction(sample, fitted=True)
     found = tally_rows(sample, rule=rule)
     if rule.membership == "each":
         found = found.by_value(Attributes.of(found.groups, [name for name, _ in rule.attributes]))

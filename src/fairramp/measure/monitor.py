@@ -2,9 +2,8 @@
 
 A monitor keeps only each group's number of rows and the sum of their selection probabilities; `measure.evidence`
 evaluates them. For true and false positive rates, these are the rows with that label; for equalized odds, each
-group has two rates, which are kept event by event. The alarm is raised when the evidence reaches 1/(0.9 δ), or
-when the limits of all rates at 0.1 δ show a gap above its limit. It stays raised. The probability of a false
-alarm is at most δ in total.
+group has two rates, kept event by event. When the evidence reaches 1/(0.9 δ), or the limits of all rates at 0.1 δ
+show a gap above its limit, the alarm is raised and stays so. A false alarm has at most probability δ in total.
 """
 
 import os
@@ -19,7 +18,9 @@ from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import Event
+from fairramp.core.headline import small_ones
 from fairramp.core.labels import Label, label_key
+from fairramp.core.public import public
 from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import percentage, plain, points, upward_points, with_interval, wrapped
 from fairramp.data import documents
@@ -36,6 +37,7 @@ from fairramp.rule.limits import certifiable, unmixed
 from fairramp.rule.rule import Rule
 
 
+@public
 class Monitor:
     """Test whether the gap on new rows exceeds its estimated limit, after every batch or every row.
 
@@ -100,8 +102,7 @@ class Monitor:
             True outcomes; required if the rule makes error rates equal, otherwise not used. Only rows with the
             label that the rates are about count (with equalized odds, all do); a batch may have none.
         batch : str, optional
-            A name for these rows, such as a date. A name that was used before is rejected, so rerunning a job
-            does not count its rows twice.
+            A name for these rows, such as a date. A repeated name is rejected, so no job counts rows twice.
 
         Examples
         --------
@@ -323,17 +324,14 @@ class Monitor:
         rates = self._means()[places]
         if np.ptp(rates) == 0:
             return None
-        every = self._every
-        return every[places[int(rates.argmax())]], every[places[int(rates.argmin())]]
+        return self._every[places[int(rates.argmax())]], self._every[places[int(rates.argmin())]]
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Gaps and limits: for all groups, and for all but a few small ones; with strata, for one stratum."""
         parts = [self._furthest()] if self._rule.stratified else self._compared()
         means = self._means()
-        return tuple(
-            compared(part, largest_gap(means[part.places]), self._interval(part.places)) for part in parts
-        )
+        return tuple(compared(part, means, self.rows, self._interval(part.places)) for part in parts)
 
     def table(self) -> Table:
         """One row per group: number of rows so far, rate on the fit rows, and new rate with confidence limits.
@@ -386,10 +384,11 @@ class Monitor:
             return said(self.comparisons, rows)
         gap = with_interval(*map(points, (self.gap, *self.gap_interval)))
         part = self._furthest()
+        few = small_ones(self._rows[part.places], part.event)
         others = f", without {PLAIN.fit_rows(part.left_out, part.event)}" if part.left_out else ""
         return (
             f"Above the {part.kind} limit of {limit} since look {self._alarm:,} of {self._looks:,}: "
-            f"the {part.event.gap} is now {gap} {rows}{others}."
+            f"the {part.event.gap} is now {gap} {rows}{others}.{few and f' The gap includes {few}.'}"
         )
 
     def __repr__(self) -> str:
@@ -410,10 +409,10 @@ class Monitor:
         2
         """
         delta = 1 - self._confidence
-        first, error = self.sentence(), percentage(round(delta, 12))
+        error = percentage(round(delta, 12))
         looks = f"{self._looks:,} look{'' if self._looks == 1 else 's'}"
         return [
-            first,
+            self.sentence(),
             f"Evidence of a larger gap: {_evidence(self.evidence)} after {looks}; the alarm is raised at "
             f"{1 / (BETS * delta):.3g}. False alarm rate: at most {error} if the gap is within the limit, "
             f"however often you look. The limit holds with {percentage(self._confidence)} confidence.",
@@ -491,8 +490,7 @@ class Monitor:
     @property
     def _counts(self) -> tuple[Integers, Floats, Floats, list[tuple[Integers, float]]]:
         """What the evidence comes from; of each part, its groups and their limit."""
-        held = [(part.places, part.limit) for part in self._parts]
-        return self._rows, self._selected, self._fit_rates, held
+        return self._rows, self._selected, self._fit_rates, [(part.places, part.limit) for part in self._parts]
 
 
 def _evidence(value: float) -> str:

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import strata_slices
-from fairramp.core.curve import Integers
+from fairramp.core.cells import largest_gap, strata_slices
+from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import SELECTION, Event
+from fairramp.core.headline import SMALL_GROUP, judged, with_small
 from fairramp.core.labels import Label, label_key
 from fairramp.core.words import NOTHING, decimals_apart, points, upward_points, with_interval
 from fairramp.measure.certificate import PLAIN, Spelling, certify, counted
@@ -78,11 +79,21 @@ class Comparison:
     verdict: Verdict
     left_out: tuple[tuple[Label, int], ...]
     event: Event = SELECTION
+    #: The gap between the groups that a headline compares, if these are not all, and what the others are called.
+    gap_of_large: float | None = None
+    small: str = ""
 
     @property
     def above(self) -> float:
         """Distance of the gap's lower confidence limit above the estimated limit."""
         return self.interval[0] - self.limit
+
+    def headline(self, rows: str) -> str:
+        """The gap between groups large enough to judge; empty if all are, or fewer than two."""
+        if self.gap_of_large is None:
+            return ""
+        of = f"groups with at least {SMALL_GROUP} {self.event.rows}"
+        return f"Between {of}, the {self.event.gap} is {points(self.gap_of_large)} {rows}. "
 
     def sentence(self, rows: str) -> str:
         """The verdict with its numbers; `rows` says which rows they come from."""
@@ -109,21 +120,37 @@ class Comparison:
         }
 
 
-def compared(part: Part, gap: float, interval: tuple[float, float]) -> Comparison:
-    """Compare a gap with the limit of its part."""
+def compared(part: Part, rates: Floats, rows: Sequence[float], interval: tuple[float, float]) -> Comparison:
+    """Compare the gap of a part with its limit; `rates` and `rows` are those of all groups."""
+    n, r = np.asarray(rows)[part.places], rates[part.places]
+    gap, large = largest_gap(r), judged(n)
     if abs(gap - part.limit) <= NOTHING:  # a rule fitted to the limit reaches it up to rounding
         gap = part.limit
-    verdict = verdict_on(gap, interval, part.limit)
-    return Comparison(gap, interval, part.limit, part.kind, verdict, part.left_out, part.event)
+    return Comparison(
+        gap,
+        interval,
+        part.limit,
+        part.kind,
+        verdict_on(gap, interval, part.limit),
+        part.left_out,
+        part.event,
+        gap_of_large=None if large.all() else largest_gap(r[large]),
+        small=with_small(n >= SMALL_GROUP, part.event) if (n < SMALL_GROUP).any() else "",
+    )
 
 
 def said(comparisons: Sequence[Comparison], rows: str, spelled: Spelling = PLAIN) -> str:
-    """The sentences of all comparisons: for all groups, and for those that remain without a few small ones."""
-    if not any(one.left_out for one in comparisons):
-        return " ".join(one.sentence(rows) for one in comparisons)
+    """The sentences of all comparisons: for the groups that remain without a few small ones, and for all.
+
+    Each says how many of its groups are too small to judge.
+    """
+    several = any(one.left_out for one in comparisons)
     texts = []
-    for one in comparisons:
-        whose = f"Without {spelled.fit_rows(one.left_out, one.event)}" if one.left_out else "All groups"
-        text = one.sentence(rows)
-        texts.append(f"{whose}: {text[0].lower()}{text[1:]}")
+    for one in sorted(comparisons, key=lambda one: not one.left_out):
+        whose = ""
+        if several:
+            whose = f"Without {spelled.fit_rows(one.left_out, one.event)}" if one.left_out else "All groups"
+        text, lead = one.sentence(rows), "" if several else one.headline(rows)
+        small = f", {one.small[0].lower()}{one.small[1:]}" if whose and one.small else one.small
+        texts.append(f"{lead}{whose}{small}: {text[0].lower()}{text[1:]}" if whose or small else text)
     return " ".join(texts)

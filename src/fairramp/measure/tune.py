@@ -9,14 +9,18 @@ rates without a grid; use this module to compare with the paper, or to optimize 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.core.checks import check_keywords
 from fairramp.core.curve import Floats
+from fairramp.core.public import public
 from fairramp.core.table import Table
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_labels, as_weights, split_validation
 from fairramp.data.probable import refuse_probabilities
 from fairramp.data.sample import Sample
@@ -75,6 +79,7 @@ def _negative_cost(costs: tuple[float, float], labels: Floats, chances: Floats, 
     return -float(np.average(paid, weights=sample_weight))
 
 
+@public
 def tune(
     scores: Any,
     groups: Any,
@@ -125,6 +130,7 @@ def tune(
     (25, 0.84)
     """
     refuse_probabilities(groups, "Tuning")
+    check_keywords("tune", options, [*signature(tune).parameters, *signature(fit_rule).parameters])
     if options.get("combine") == "each":
         raise UnsupportedError("Tuning does not support {combine:each}", remedy="use fit_rule")
     paid = None if costs is None else checked_costs(costs)
@@ -137,10 +143,12 @@ def tune(
         )
     if not len(ramp_widths):
         raise InputError("is empty", argument="ramp_widths", remedy="pass at least one width")
+    check_aligned(scores=scores, labels=labels, sample_weight=sample_weight)
     weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
     budget = options.get("overall_rate") is not None
     if target_rates is None and not budget:
         target_rates = _default_rates(scores, groups, labels, weights, options)
+    check_aligned(scores=other_scores, labels=other_labels, sample_weight=other_weights)
     truth = as_labels(other_labels, len(other_labels))
     other_weights = np.ones(len(truth)) if other_weights is None else as_weights(other_weights, len(truth))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairramp.core.cells import worst_stratum
-from fairramp.core.curve import Floats
+from fairramp.core.curve import Booleans, Floats
 from fairramp.data.documents import Count, Nonnegative, Share
 from fairramp.errors import InputError
 
@@ -65,8 +65,10 @@ class ClassRecord:
         if len({len(rates) for rates in (*self.before, *self.after)}) > 1:
             raise InputError('"before" and "after" of the record must have one rate per class')
 
-    def gaps(self, when: str) -> Floats:
-        """The gap of each class "before" or "after"; with strata, the largest gap within a stratum.
+    def gaps(self, when: str, keep: Booleans | None = None) -> Floats:
+        """The gap of each class "before" or "after", between all groups or those to keep.
+
+        With strata, the largest gap within a stratum.
 
         Examples
         --------
@@ -76,8 +78,9 @@ class ClassRecord:
         >>> rule.record.gaps("before").round(3)
         array([0.205, 0.024, 0.229])
         """
-        rates = np.array(getattr(self, when))
-        return np.array([worst_stratum(np.ptp, self.strata, rates[:, c]) for c in range(rates.shape[1])])
+        chosen = np.ones(len(self.rows), dtype=bool) if keep is None else keep
+        rates, strata = np.array(getattr(self, when))[chosen], self.strata and np.array(self.strata)[chosen]
+        return np.array([worst_stratum(np.ptp, strata, rates[:, c]) for c in range(rates.shape[1])])
 
     @property
     def gap_before(self) -> float:

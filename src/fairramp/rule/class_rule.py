@@ -24,7 +24,9 @@ from fairramp.core.cells import stratum_index
 from fairramp.core.checks import check_number, check_option, checked_width
 from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.labels import Label, canonical_label, label_key
+from fairramp.core.public import public
 from fairramp.core.simplex import class_chances, drawn_classes
+from fairramp.data.aligned import check_aligned
 from fairramp.data.classes import ClassSample, checked_classes
 from fairramp.data.columns import Columns, class_score_columns
 from fairramp.data.groups import Codes
@@ -44,6 +46,7 @@ from fairramp.rule.unseen import unseen_groups
 _PIECE = 1 << 14
 
 
+@public
 @dataclass(frozen=True, repr=False, eq=False)
 class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
     """Fair decisions between several classes, from their scores and groups.
@@ -328,6 +331,7 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
         >>> rule.decide([[0.2, 0.45, 0.35]] * 2, ["A", "B"], ids=["anna", "ben"], key="0" * 64)
         array(['mid', 'mid'], dtype='<U4')
         """
+        check_aligned(probabilities=probabilities, groups=groups, strata=strata, ids=ids)
         chances = self.probabilities(probabilities, groups, strata)
         return self.labels_of(self.drawn(chances, ids=ids, key=key, random_state=random_state))
 

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.cells import cell_columns
+from fairramp.core.curve import Booleans
+from fairramp.core.headline import ends, joined, judged, with_small
 from fairramp.core.labels import show_label
 from fairramp.core.table import Table, name_column, printed
 from fairramp.core.words import exact_points, percent, points
@@ -76,13 +78,19 @@ class ClassShown:
         record = self.record
         if record is None:
             return []
-        before, after = record.gaps("before"), record.gaps("after")
-        worst = show_label(self.classes[int(before.argmax())])
-        found = [
-            f"Largest gap on the fit rows: {points(before.max())} before (class {worst}), "
-            f"{points(after.max())} after."
-        ]
         rows = np.array(record.rows)
+        keep = judged(rows, record.strata)
+
+        def said(chosen: Booleans | None) -> str:
+            before, after = record.gaps("before", chosen), record.gaps("after", chosen)
+            worst, _ = ends(before)  # with two classes, both have the same gap
+            names = f"class{'es' * (len(worst) > 1)} {joined([show_label(self.classes[c]) for c in worst])}"
+            return f"{points(before.max())} before ({names}), {points(after.max())} after"
+
+        first, both = said(keep), said(None)
+        found = [f"Largest gap on the fit rows: {first}."]
+        if first != both:
+            found.append(f"{with_small(keep)}: {both}.")
         if not self.keeps_own:
             drawn = float(np.array(record.at_random) @ rows / max(rows.sum(), 1))
             found.append(f"Decided at random: {percent(drawn)}.")

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from fairramp.core.checks import check_keywords
 from fairramp.errors import FairrampError, InputError, UnsupportedError
 from fairramp.rule.verbs import Drawn
 
@@ -104,6 +106,7 @@ class ClassVerbs(Drawn):
         """
         from fairramp.deploy.onnx import to_onnx
 
+        check_keywords("ClassRule.to_onnx", options, signature(to_onnx).parameters)
         return to_onnx(self, path, **options)
 
     def to_torch(self: Any, *, decisions: bool = False) -> "Offsets | ClassDecidingModule":
@@ -241,6 +244,7 @@ class ClassVerbs(Drawn):
         review_date: str | None = None,
         confidence: float = 0.95,
         group_probabilities: Any = None,
+        left_out: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> "Report[ClassContent]":
         """Make a page that shows the effect of the rule on given rows, for those who must approve the rule.
@@ -265,6 +269,8 @@ class ClassVerbs(Drawn):
             Who is responsible for the rule.
         source : str, optional
             Name of the file with the rows.
+        left_out : str, optional
+            Which rows of the file are not here and why, in a sentence.
         date, review_date : str, optional
             Date of the report, and the date by which the rule is to be reviewed, as text. There is no default, so
             the same input gives the same page.
@@ -310,6 +316,7 @@ class ClassVerbs(Drawn):
                 review_date=review_date,
                 confidence=confidence,
                 group_probabilities=group_probabilities,
+                left_out=left_out,
             )
         )
         if path is not None:

@@ -8,7 +8,7 @@ with a probability strictly between 0 and 1 are hashed.
 
 A key is a string of 64 lowercase hexadecimal characters. Anyone who has it can predict every draw, so keep it
 like a password. Ids are strings or integers (written in decimal). Floats, booleans and missing ids are rejected:
-12 and 12.0 look alike but have different hashes.
+12 and 12.0 look alike but have different hashes. So are empty and blank ids, which would share one draw.
 """
 
 import hashlib
@@ -21,13 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.checks import check_length
-from fairramp.errors import InputError, shown
+from fairramp.core.labels import UNSEEN, written
+from fairramp.core.public import public
+from fairramp.errors import InputError, shown, warn
 
 #: Environment variable that may hold the key.
 ENVIRONMENT = "FAIRRAMP_KEY"
+#: In fewer ids, repeated ones show nothing; and how many are looked at.
+_FEWEST, _LOOKED_AT = 100, 1000
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
+@public
 def draws(ids: Any, key: str) -> npt.NDArray[np.float64]:
     """Compute the repeatable draw u in [0, 1) of each id.
 
@@ -105,6 +110,9 @@ def uncertain_draws(
                 "must be a non-negative integer or a numpy.random.Generator",
                 argument="random_state",
                 got=random_state,
+                remedy="pass numpy.random.default_rng(0)"
+                if isinstance(random_state, np.random.RandomState)
+                else None,
             )
         return np.random.default_rng(random_state).random(len(unsure))[unsure]
     if ids is None or key is None:
@@ -113,6 +121,7 @@ def uncertain_draws(
     checked_key(key)
     column = _checked_ids(ids)
     check_length("ids", len(column), len(unsure))
+    _warn_repeated(column)
     which = np.flatnonzero(unsure)
     chosen = column[which] if isinstance(column, np.ndarray) else [column[i] for i in which.tolist()]
     return draws(chosen, key)
@@ -152,13 +161,55 @@ def _checked_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
         raise InputError(
             "must be one id per row, got an array of shape {shape}", argument="ids", shape=column.shape
         )
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iuUT":
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu":
+        return column
+    if isinstance(column, np.ndarray) and column.dtype.kind in "UT":
+        _refuse_blank(column.tolist())
         return column
     for kind in set(map(type, column)):
         if not issubclass(kind, str | int | np.integer) or issubclass(kind, bool | np.bool_ | np.timedelta64):
             such = [value for value in column if type(value) is kind]
             raise _bad_id(next(filter(_is_missing, such), such[0]))
+    _refuse_blank(column)
     return column
+
+
+def _warn_repeated(ids: Sequence[Any] | npt.NDArray[Any]) -> None:
+    """Warn if few of the first ids are different; a person may have several decisions, so this is no error."""
+    first = ids[:_LOOKED_AT]
+    distinct = len(set(first.tolist() if isinstance(first, np.ndarray) else first))
+    if len(first) >= _FEWEST and 2 * distinct < len(first):
+        warn(
+            "Only {distinct:,} of the {first}{n:,} {ids} are different, and rows with the same id share one "
+            "random draw. If they are different people, pass an id for each person",
+            distinct=distinct,
+            first="first " if len(ids) > len(first) else "",
+            n=len(first),
+        )
+
+
+def is_blank_id(value: Any) -> bool:
+    """Whether an id is empty, or has only characters that cannot be seen.
+
+    >>> [is_blank_id(one) for one in ("", " \u200b", "\u3164", "7", 7)]
+    [True, True, True, False, False]
+    """
+    if not isinstance(value, str) or (value[:1].isalnum() and value[0].isascii()):  # nearly all ids
+        return False
+    return not value.strip(UNSEEN)
+
+
+def _refuse_blank(ids: Sequence[Any] | npt.NDArray[Any]) -> None:
+    """Raise if some ids are blank: all these people would get the same draw."""
+    for row, value in enumerate(ids):
+        if is_blank_id(value):
+            raise InputError(
+                "must not be empty or blank, got {value} in row {row}",
+                argument="ids",
+                remedy="give every row a unique id",
+                value=shown(value) if value.isascii() else written(str(value[:20])),
+                row=row,
+            )
 
 
 def _is_missing(value: Any) -> bool:

@@ -12,9 +12,10 @@ from msgspec import Meta
 
 from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import kinds_of, largest_gap, widest, worst_stratum
-from fairramp.core.curve import Floats
+from fairramp.core.curve import Booleans, Floats
 from fairramp.core.events import COMPARED, EVENTS, SELECTION, Event
-from fairramp.core.words import exact_points, percentage, points, upward_points
+from fairramp.core.headline import judged, with_small
+from fairramp.core.words import exact_points, fixed, percentage, points, upward_points
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
@@ -244,23 +245,56 @@ class FitRecord:
 
     @property
     def gaps(self) -> str:
-        """The gap on the fit rows before and after, in a sentence for each of the rates that were made equal."""
+        """The gap on the fit rows before and after, in sentences for each of the rates that were made equal.
+
+        Groups that are too small to judge do not lead: the gap with them comes second, if it differs.
+        """
         found = []
         for event, rates in self.compared:
-            gap = self._gap_after(rates)
-            after = points(gap) if rates.is_exact else f"at most {upward_points(gap)}"
+            keep = judged(rates.rows, self.strata)
+            first, both = self._before_after(rates, keep), self._before_after(rates)
             bins = (
                 ""
                 if rates.is_exact
                 else f" (fitted to bins: rates are accurate to within {max(rates.error):.1e})"
             )
-            before = points(largest_gap(rates.before, self.strata))
-            found.append(f"{event.gap.capitalize()} on the fit rows: {before} before, {after} after{bins}.")
+            found.append(f"{event.gap.capitalize()} on the fit rows: {first}{bins}.")
+            if first != both:
+                found.append(f"{with_small(keep, event)}: {both}.")
         return " ".join(found)
 
-    def _gap_after(self, rates: Rates) -> float:
-        after, errors = np.array(rates.after), np.array(rates.error)
-        return worst_stratum(widest, self.strata, after - errors, after + errors)
+    def _before_after(self, rates: Rates, keep: Booleans | None = None) -> str:
+        """The gap before and after, in words; of all groups, or those to keep."""
+        gap = self._gap_after(rates, keep)
+        after = points(gap) if rates.is_exact else f"at most {upward_points(gap)}"
+        chosen, strata = self._chosen(keep)
+        return f"{points(largest_gap(np.array(rates.before)[chosen], strata))} before, {after} after"
+
+    def _chosen(self, keep: Booleans | None) -> tuple[Booleans, Any]:
+        """The groups to keep, or all of them, and their strata."""
+        chosen = np.ones(len(self.rows), dtype=bool) if keep is None else keep
+        return chosen, None if self.strata is None else np.array(self.strata)[chosen]
+
+    def _gap_after(self, rates: Rates, keep: Booleans | None = None) -> float:
+        chosen, strata = self._chosen(keep)
+        after, errors = np.array(rates.after)[chosen], np.array(rates.error)[chosen]
+        return worst_stratum(widest, strata, after - errors, after + errors)
+
+    @property
+    def ratios(self) -> str:
+        """The ratio on the fit rows before and after, in sentences, as in `gaps`."""
+        event, rates = self.compared[0]
+        keep = judged(rates.rows, self.strata)
+
+        def said(keep: Booleans | None) -> str:
+            chosen, strata = self._chosen(keep)
+            found = (smallest_ratio(np.array(r)[chosen], strata) for r in (rates.before, rates.after))
+            before, after = (fixed(r, 2) if r == r else "undefined" for r in found)
+            return f"{before} before, {after} after"
+
+        first, both = said(keep), said(None)
+        more = f" {with_small(keep, event)}: {both}." if first != both else ""
+        return f"Ratio of the lowest {event.rate} to the highest: {first}.{more}"
 
     @property
     def gap_before(self) -> float:

@@ -28,8 +28,10 @@ from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length, check_number, check_option, checked_band
 from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.labels import Label, canonical_label
+from fairramp.core.public import public
 from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances
 from fairramp.core.scales import Scale, scale_of
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_scores, checked_out
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
@@ -37,6 +39,7 @@ from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
+from fairramp.rule.decided import warn_decided
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, RuleFile
 from fairramp.rule.mixing import Mixing
@@ -48,6 +51,7 @@ from fairramp.rule.unseen import POLICIES, unseen_groups
 from fairramp.rule.verbs import Verbs
 
 
+@public
 @dataclass(frozen=True, repr=False, eq=False)
 class Rule(Mixing, Reading, Shown, Stored, Verbs):
     """Fair decisions from scores and groups.
@@ -317,6 +321,11 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
         InputError
             If a score is missing or outside the range of the rule's scale, or columns have different lengths.
 
+        Warns
+        -----
+        FairrampWarning
+            If at least 30 scores are all 0 or 1, or nearly all, but the scores of the fit rows were not.
+
         Examples
         --------
         >>> from fairramp import Ramp, Rule
@@ -326,10 +335,13 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
         """
         if self.membership == "probabilities":
             self.check_strata(strata)
+            check_aligned(scores=scores, groups=groups)
             column, mixture = as_scores(scores), self.probable(groups)
             check_length("groups", len(mixture), len(column))
             return self.chances(column, mixture, out)
         sample = self.sample(scores, groups, strata=strata)
+        if not isinstance(groups, Codes):  # callers that encode groups made the scores themselves
+            warn_decided(sample.scores, None if self.mixes else self.record)
         return self.chances(sample.scores, sample.cells, out)
 
     def chances(
@@ -407,6 +419,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
         >>> rule.decide([0.48, 0.48], ["A", "B"], ids=["anna", "ben"], key="0" * 64)
         array([0, 1], dtype=int8)
         """
+        check_aligned(scores=scores, groups=groups, strata=strata, ids=ids)
         return decide(self.probabilities(scores, groups, strata), ids=ids, key=key, random_state=random_state)
 
     @property

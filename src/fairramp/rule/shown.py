@@ -10,7 +10,7 @@ from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.events import SELECTION
 from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.core.table import Table, printed
-from fairramp.core.words import NOTHING, fixed, number, percent
+from fairramp.core.words import NOTHING, number, percent
 
 
 def placed(rule: Any, ramp: Ramp) -> str:
@@ -151,13 +151,7 @@ class Shown:
             return []
         found = [record.gaps]
         if self.min_ratio is not None:
-            before, after = (
-                fixed(r, 2) if r == r else "undefined" for r in (record.ratio_before, record.ratio_after)
-            )
-            found = [
-                f"Ratio of the lowest {self.event.rate} to the highest: {before} before, {after} after.",
-                *found,
-            ]
+            found = [record.ratios, *found]
         if record.target in ("accuracy", "balanced_accuracy") and all(
             holds(self.band, np.array(rates.before), record.strata) for _, rates in record.compared
         ):

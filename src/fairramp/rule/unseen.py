@@ -3,8 +3,8 @@
 import unicodedata
 from collections.abc import Sequence
 
-from fairramp.core.labels import Label, label_key, label_parts, show_label
-from fairramp.core.table import one_line, with_rows
+from fairramp.core.labels import Label, label_key, label_parts, label_text, show_label, spelling
+from fairramp.core.table import named, with_rows
 from fairramp.errors import UnseenGroupError
 
 _KNOWS_BLANK = (
@@ -28,6 +28,8 @@ def unseen_groups(
     policies: Sequence[str] = (),
     all_unseen: bool = False,
     rows: Sequence[int] | None = None,
+    first: str | None = None,
+    also: str | None = None,
 ) -> UnseenGroupError:
     """The error for groups that were not in the fit rows and have no policy.
 
@@ -41,18 +43,22 @@ def unseen_groups(
         Whether no row is known to belong to a fitted group, so that the column or its type is probably wrong.
     rows : sequence of int, optional
         Number of rows of each unseen group, if known. Labels are then written as in tables.
+    first : str, optional
+        Where the first of these rows is.
+    also : str, optional
+        Another remedy.
     """
     again = "fit again on rows that include them"
     allowed = " or ".join(f"{{unseen_group:{policy}}}" for policy in policies)
-    remedy = (
-        "None of them is in the rule: check the column, the spelling and the type"
-        if all_unseen
-        else f"Correct them, {again}, or fit again with {allowed}"
-        if allowed
-        else f"Correct them, or {again}"
-    )
+    remedy = f"Correct them, {again}" if allowed else f"Correct them, or {again}"
+    if all_unseen:
+        remedy = "None of them is in the rule: check the column, the spelling and the type"
+    remedy += f", or fit again with {allowed}" if allowed else ""
     return UnseenGroupError(
-        "Groups not in the fit rows: {unseen}; fitted groups: {fitted}. {blank}{guess}" + remedy,
+        "Groups not in the fit rows: {unseen}{first}; fitted groups: {fitted}. {blank}{guess}" + remedy,
+        remedy="{also}" if also else None,
+        first=f", first in {first}" if first else "",
+        also=also,
         unseen=_some(unseen) if rows is None else with_rows(list(zip(unseen, rows, strict=True)), _MOST),
         fitted=_some(fitted) if rows is None else _named(fitted),
         blank=_blank(unseen, fitted) if rows is None else "",  # the hint is for pandas
@@ -60,22 +66,26 @@ def unseen_groups(
     )
 
 
+def near_groups(unseen: Sequence[Label], fitted: Sequence[Label]) -> list[tuple[Label, Label]]:
+    """Groups that differ from fitted ones only in case, spaces, accents or type, each with the fitted one.
+
+    >>> near_groups(["FRAU", "Mann ", "X"], ["Frau", "Mann"])
+    [('FRAU', 'Frau'), ('Mann ', 'Mann')]
+    """
+    spellings = {spelling(label): label for label in fitted}
+    return [(label, spellings[spelling(label)]) for label in unseen if spelling(label) in spellings]
+
+
 def _guess(unseen: Sequence[Label], fitted: Sequence[Label], *, as_text: bool) -> str:
     """Name the fitted groups that differ from unseen ones only in case, spaces, accents or type."""
-    spellings = {_spelling(label): label for label in fitted}
-    near = [(label, spellings[_spelling(label)]) for label in unseen if _spelling(label) in spellings]
+    near = near_groups(unseen, fitted)
     if not near:
         return ""
-    pairs = [(show_label(label), show_label(meant)) for label, meant in near]
+    pairs = [(label_text(label), label_text(meant)) for label, meant in near]
     names = ", ".join(f"{meant!r} (for {label!r})" for label, meant in (pairs if as_text else near))
     accents = any(label != meant == unicodedata.normalize("NFC", label) for label, meant in pairs)
     normalize = "Their accents are separate characters: normalize them to NFC. " if accents else ""
     return f"Did you mean {names}? {normalize}"
-
-
-def _spelling(label: Label) -> str:
-    """A label's text, normalized so that case, spaces and the encoding of accents do not matter."""
-    return "".join(unicodedata.normalize("NFKC", show_label(label)).casefold().split())
 
 
 def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
@@ -92,12 +102,12 @@ def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
 
 def _some(labels: Sequence[Label]) -> str:
     """The first few labels, as a list."""
-    shown = ", ".join(map(repr, labels[:_MOST]))
+    shown = ", ".join(show_label(label) if label is None else repr(label) for label in labels[:_MOST])
     return f"[{shown}{f', … {len(labels) - _MOST:,} more' if len(labels) > _MOST else ''}]"
 
 
 def _named(labels: Sequence[Label]) -> str:
     """The first few labels, as in tables."""
-    return ", ".join(one_line(show_label(label)) for label in labels[:_MOST]) + (
+    return ", ".join(named(labels[:_MOST])) + (
         f" and {len(labels) - _MOST:,} more" if len(labels) > _MOST else ""
     )

@@ -5,9 +5,12 @@ Imports happen when a method is called, so a rule can be read and applied withou
 
 import os
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from fairramp.core.checks import check_keywords
 from fairramp.core.table import notebook_html
+from fairramp.data.groups import name_of
 from fairramp.errors import FairrampError, InputError
 
 if TYPE_CHECKING:
@@ -21,12 +24,6 @@ if TYPE_CHECKING:
     from fairramp.rule.rule import Rule
     from fairramp.show.answers import Answer
     from fairramp.show.report import Content, Report
-
-
-def _name_of(column: Any) -> str | None:
-    """The name of a column, if it has one."""
-    name = getattr(column, "name", None)
-    return name if isinstance(name, str) and name else None
 
 
 class Drawn:
@@ -92,7 +89,7 @@ class Verbs(Drawn):
         Rows keep their order if the engine has one (Spark does not), and pandas tables keep their index. A lazy
         table stays lazy; one pass checks it first, so missing or invalid scores, unseen groups and invalid group
         probabilities raise an error immediately. If such a row appears only after that pass, its new columns are
-        NULL.
+        NULL. A table without rows gets the columns, too.
 
         Parameters
         ----------
@@ -369,6 +366,8 @@ class Verbs(Drawn):
         group_probabilities: Any = None,
         compare: "Rule | None" = None,
         compare_name: str | None = None,
+        label_names: Sequence[str] | None = None,
+        left_out: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> "Report[Content]":
         """Make a page that shows the effect of the rule on given rows, for those who must approve the rule.
@@ -388,14 +387,13 @@ class Verbs(Drawn):
             positive rates equal.
         sample_weight : numbers of shape (n,), optional
             Row weights.
-        title : str, optional
-            Title of the page.
+        title, owner, source : str, optional
+            Title of the page, who is responsible for the rule, and the name of the file with the rows.
         decision : str, optional
             What yes means, such as "loan granted".
-        owner : str, optional
-            Who is responsible for the rule.
-        source : str, optional
-            Name of the file with the rows.
+        label_names, left_out : pair of str, and str, optional
+            What label 1, the favorable outcome, and label 0 stand for, such as ``("repaid", "default")``; and
+            which rows of the file are not here and why, in a sentence.
         date, review_date : str, optional
             Date of the report, and the date by which the rule is to be reviewed, as text. There is no default, so
             the same input gives the same page.
@@ -424,8 +422,7 @@ class Verbs(Drawn):
         >>> import fairramp
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
-        >>> report = rule.report(data.score, data.sex, data.label)
-        >>> report.save("report.html")  # doctest: +SKIP
+        >>> report = rule.report(data.score, data.sex, data.label, label_names=("over $50,000", "up to $50,000"))
         >>> round(report.content.before.gap, 3), round(report.content.chosen.after.gap, 3)
         (0.168, 0.02)
         >>> earlier = fairramp.fit_rule(data.score, data.sex, max_gap=0.05)
@@ -451,10 +448,12 @@ class Verbs(Drawn):
                 review_date=review_date,
                 confidence=confidence,
                 group_probabilities=group_probabilities,
-                label_column=_name_of(labels),
-                weight_column=_name_of(sample_weight),
+                label_column=name_of(labels),
+                weight_column=name_of(sample_weight),
                 compare=compare,
                 compare_name=compare_name,
+                label_names=label_names,
+                left_out=left_out,
             )
         )
         if path is not None:
@@ -477,6 +476,7 @@ class Verbs(Drawn):
         """
         from fairramp.deploy.onnx import to_onnx
 
+        check_keywords("Rule.to_onnx", options, signature(to_onnx).parameters)
         return to_onnx(self, path, **options)
 
     def to_torch(self: Any, *, decisions: bool = False) -> "Ramps | DecidingModule":

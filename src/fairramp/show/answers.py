@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.checks import check_number
-from fairramp.core.labels import Label, canonical_label, label_key, label_of, label_parts, show_label
+from fairramp.core.labels import Label, canonical_label, label_key, label_of, label_parts, label_text, show_label
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
 from fairramp.core.words import fixed, plain, wrapped
@@ -214,7 +214,7 @@ def explain(rule: Rule, score: Any, group: Any, stratum: Any = None) -> Answer:
         _check_stratum(rule, _label(stratum))
         mixture = _mixture(rule, group)
         probability = float(rule.probabilities([score], mixture)[0])
-        named = {show_label(k): float(q) for k, (q,) in zip(mixture.labels, mixture.values.tolist(), strict=True)}
+        named = {label_text(k): float(q) for k, (q,) in zip(mixture.labels, mixture.values.tolist(), strict=True)}
         return _answer(rule, score, named, None, probability, before, _mixed_form(rule, mixture))
     own_group, own_stratum = (_label(part) for part in (group, stratum))
     _check_stratum(rule, own_stratum)
@@ -262,7 +262,7 @@ def _mixture(rule: Rule, group: Any) -> GroupProbabilities:
                 "must be the person's probability for each group, such as {example}",
                 argument="group",
                 got=group,
-                example=dict.fromkeys(map(show_label, rule.groups), round(1 / len(rule.groups), 3)),
+                example=dict.fromkeys(map(label_text, rule.groups), round(1 / len(rule.groups), 3)),
             )
         return rule.probable(group)
     except InputError as error:

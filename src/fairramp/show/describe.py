@@ -6,11 +6,11 @@ from typing import Any
 
 from fairramp.core.cells import strata_slices
 from fairramp.core.checks import check_number
-from fairramp.core.labels import show_label
+from fairramp.core.headline import SMALL_GROUP
+from fairramp.core.labels import show_label, show_labels
 from fairramp.core.table import one_line, with_rows
 from fairramp.core.words import percentage, plain
 from fairramp.errors import FairrampError
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, certify
 from fairramp.rule.rule import Rule
 from fairramp.rule.shown import placed
@@ -68,7 +68,7 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
         f"classifier says yes at {rule.cutoff:g} or {rule.meaning.side}",
         "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}"
         if rule.membership != "probabilities"
-        else f"probabilities of {', '.join(map(show_label, rule.groups))}; {_columns(columns.probabilities)}",
+        else f"probabilities of {', '.join(show_labels(rule.groups))}; {_columns(columns.probabilities)}",
         "mixing": " ".join(rule.mixing) or None,
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,

@@ -6,40 +6,39 @@ from functools import partial
 
 from fairramp.core.curve import Integers
 from fairramp.core.events import SELECTION, ClassEvent, Event
+from fairramp.core.headline import SMALL_GROUP
 from fairramp.core.labels import Label, show_label
 from fairramp.core.table import with_rows
 from fairramp.errors import FairrampError
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, Spelling
 from fairramp.measure.comparison import comparison as compare
 from fairramp.measure.drift import Check
 from fairramp.measure.rates import Selection
 from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
+from fairramp.show.labels import LABELS, LabelNames
 from fairramp.show.words import isolated, marked, plain_name
 
 #: What equal rates of an event do not mean.
 _NARROW = {
     "selection": "Equal selection rates are one narrow notion of fairness. Others, such as equal error rates or "
     "equal treatment of similar people, generally cannot hold at the same time.",
-    "true_positive": "Equal true positive rates are one narrow notion of fairness: people with label 1 are "
-    "selected about equally often in every group, but people with label 0 may not be, and selection rates may "
+    "true_positive": "Equal true positive rates are one narrow notion of fairness: people with {favorable} are "
+    "selected about equally often in every group, but people with {other} may not be, and selection rates may "
     "differ.",
-    "false_positive": "Equal false positive rates are one narrow notion of fairness: people with label 0 are "
-    "selected about equally often in every group, but people with label 1 may not be, and selection rates may "
-    "differ.",
+    "false_positive": "Equal false positive rates are one narrow notion of fairness: people with {other} are "
+    "selected about equally often in every group, but people with {favorable} may not be, and selection rates "
+    "may differ.",
     "odds": "Equal true and false positive rates are one narrow notion of fairness: selection rates may differ. "
     "To make both rates equal, the rule decides more people at random in groups where the scores predict the "
     "label better. Among them are people with high scores.",
     "classes": "Equal rates of every class are one narrow notion of fairness. Others, such as equal error rates "
     "or equal treatment of similar people, generally cannot hold at the same time.",
 }
-_LABELS = (
-    "Labels, if given, record past outcomes and may carry past bias. Accuracy measured against them inherits it."
-)
+_LABELS = "Past outcomes, if given, may carry past bias. Accuracy measured against them inherits it."
 _ERROR_RATES = (
-    "Labels record past outcomes and may carry past bias. True and false positive rates and accuracy are "
-    "measured against them and inherit it."
+    "Past outcomes may carry past bias. True and false positive rates and accuracy are measured against them and "
+    "inherit it."
 )
 _ALWAYS = (
     "The rule takes the scores as given. It cannot know whether they measure the right thing, or whether they "
@@ -74,8 +73,10 @@ MOST_CERTIFIED = 60
 
 _with_rows = partial(with_rows, spelled=lambda label: isolated(plain_name(show_label(label))))
 
-#: How the page spells names in sentences of certificates and checks.
-_PAGE = Spelling(partial(_with_rows, what="fit row"), group="")
+
+def _page(names: LabelNames) -> Spelling:
+    """How the page spells names in sentences of certificates and checks."""
+    return Spelling(partial(_with_rows, what="fit row"), "", names.event)
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,15 @@ class Guarantee:
     proven: float | None = None
 
 
-def limits(event: Event, membership: str = "known") -> tuple[str, ...]:
+def limits(event: Event, membership: str = "known", names: LabelNames = LABELS) -> tuple[str, ...]:
     """Limitations of any report on rates of an event."""
     several = isinstance(event, ClassEvent)
     where = "whose scores of two classes are close" if several else "near a threshold or on a wide ramp"
     first, *others = (text.format(where=where) for text in _ALWAYS)
     if membership == "probabilities":
         others = [_PROXY, *others]
-    return (_NARROW[event.name], first, _ERROR_RATES if event.needs_labels else _LABELS, *others)
+    narrow = _NARROW[event.name].format(favorable=names.outcome(1), other=names.outcome(0))
+    return (narrow, first, _ERROR_RATES if event.needs_labels else _LABELS, *others)
 
 
 def comparison(
@@ -114,16 +116,22 @@ def comparison(
     strata: Integers | None,
     event: Event = SELECTION,
     within: str = "stratum",
+    names_of_labels: LabelNames = LABELS,
 ) -> str:
-    """The groups whose rates of an event are furthest apart; a sentence for each of its parts."""
+    """The groups whose rates of an event are furthest apart; a sentence for each of its parts.
+
+    Groups that are too small to judge are left out; the verdict of the report names them.
+    """
     return " ".join(
         compare(
             found.rates[part.name].rate,
             names,
             strata,
+            found.rates[part.name].rows,
+            count=False,
             what=part.rate.capitalize(),
             spelled=marked,
-            event=part,
+            event=names_of_labels.event(part),
             within=within,
         )
         for part in event.simple
@@ -155,16 +163,16 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
     return next((text for text, holds in reasons.items() if holds), None)
 
 
-def guarantee(found: Certificate, several: bool) -> Guarantee:
+def guarantee(found: Certificate, several: bool, names: LabelNames = LABELS) -> Guarantee:
     """The limits of a certificate, in words and numbers; `several` says whether there are groups to compare."""
-    said = found.sentences(_PAGE) if several else ["There is one group, so there is no gap to limit."]
-    return Guarantee(" ".join(said), found.assumptions, found.estimated, found.proven)
+    said = found.sentences(_page(names)) if several else ["There is one group, so there is no gap to limit."]
+    return Guarantee(" ".join(said), names.said(found.assumptions), found.estimated, found.proven)
 
 
-def drift(found: Check, in_sample: bool | None) -> str | None:
+def drift(found: Check, in_sample: bool | None, names: LabelNames = LABELS) -> str | None:
     """Compare the gap with its estimated limit, in words; None on the fit rows, where it cannot exceed it."""
     no_question = not found.has_drifted and (in_sample or len(found.groups) == 1)
-    return None if no_question else found.sentence(_PAGE)
+    return None if no_question else found.sentence(_page(names))
 
 
 def coverage(gone: int, others: int, absent: int, n_groups: int) -> list[str]:
@@ -186,7 +194,9 @@ def few_rows(pairs: Sequence[tuple[Label, int]], rows: str) -> str:
     )
 
 
-def notes(rule: Rule, labels: Sequence[Label], before: Selection, in_sample: bool | None) -> list[str]:
+def notes(
+    rule: Rule, labels: Sequence[Label], before: Selection, in_sample: bool | None, names: LabelNames = LABELS
+) -> list[str]:
     """Caveats about these rows."""
     record, event, alone = rule.record, rule.event, len(labels) == 1
     error = max(max(rates.error) for _, rates in record.compared) if record else 0.0
@@ -195,7 +205,7 @@ def notes(rule: Rule, labels: Sequence[Label], before: Selection, in_sample: boo
         for part in event.simple
     }
     found = {
-        **{few_rows(pairs, part.rows): pairs for part, pairs in small.items() if pairs},
+        **{few_rows(pairs, names.event(part).rows): pairs for part, pairs in small.items() if pairs},
         _ALONE: alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
         "the limits above say how much.": in_sample and not alone and not rule.mixes,

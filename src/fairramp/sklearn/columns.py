@@ -17,6 +17,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import _num_samples
 
+from fairramp.core.checks import nearest
+from fairramp.core.labels import label_parts
+from fairramp.data.groups import Codes
 from fairramp.errors import InputError
 
 
@@ -150,6 +153,11 @@ class Sources:
             return None, strata
         return sensitive_features if self.groups is None else self.groups.labels(X), strata
 
+    def true_groups(self, X: Any, sensitive_features: Any) -> Any:
+        """The groups of new rows, hidden or not."""
+        check_given_once(sensitive_features, self.groups)
+        return sensitive_features if self.groups is None else self.groups.labels(X)
+
     @property
     def dropped(self) -> Source | None:
         """The columns that no model sees."""
@@ -161,6 +169,14 @@ class Sources:
         if self.dropped is None or (self.hidden and self.dropped.lacks(X)):
             return X
         return self.dropped.without(X)
+
+    def add_note(self, error: Exception, codes: Codes | None) -> None:
+        """Add to a classifier's error that it also gets columns of text, which it may not understand."""
+        if codes is None or self.groups is None or self.groups.columns is None or self.dropped is not None:
+            return
+        if any(isinstance(part, str) for label in codes.labels for part in label_parts(label)):
+            names = ", ".join(map(repr, self.groups.columns))
+            error.add_note(f"The classifier also gets {names}; drop_sensitive=True hides the sensitive columns.")
 
     def check_same(self, *, sensitive_columns: Any, strata: Any, drop: bool, hidden: bool) -> None:
         """Raise if a choice was made or removed since the fit."""
@@ -327,12 +343,17 @@ def _place(column: str | int, table: Any, argument: str) -> int:
         raise InputError(
             "names the column {name!r}, but X is of type {kind} and has no names",
             argument=argument,
-            remedy="pass positions, or X as a dataframe",
+            remedy="pass positions, or X as a dataframe, or put the pipeline inside: "
+            "RandomizedThresholdOptimizer(make_pipeline(…))",
             name=column,
             kind=type(table).__name__,
         )
     if column not in (names := list(frame.columns)):
         raise InputError(
-            "names {name!r}, but X has the columns {names}", argument=argument, name=column, names=names
+            "names {name!r}, but X has the columns {names}",
+            argument=argument,
+            remedy=nearest(column, names),
+            name=column,
+            names=names,
         )
     return names.index(column)

@@ -19,10 +19,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from fairramp.core.public import public
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_weights
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
 from fairramp.fit.stream import StreamingFit
+from fairramp.measure.audited import Audit
+from fairramp.measure.class_audited import ClassAudit
 from fairramp.sklearn.columns import Sources
 from fairramp.sklearn.group_model import warn_poor
 from fairramp.sklearn.rows import (
@@ -40,11 +44,12 @@ from fairramp.sklearn.rows import (
 from fairramp.sklearn.wrapper import Wrapper
 
 
+@public
 class RandomizedThresholdOptimizer(Wrapper):
     """Classifier with equal rates between groups: selection rates, or true or false positive rates.
 
     Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and decides by
-    that rule. ``classes_[1]`` is the positive decision. With more than two classes, the rates of every class are
+    that rule. The positive decision is `pos_label`. With more than two classes, the rates of every class are
     made equal, as in `fit_class_rule`.
 
     Parameters
@@ -69,6 +74,10 @@ class RandomizedThresholdOptimizer(Wrapper):
     confidence, confidence_limit
         As in `fit_rule`, for a FrozenEstimator only: cross-fitted scores come from classifiers other than the
         final one, so they give no guarantee for the final classifier.
+    pos_label : label of a class, optional
+        The favorable class, to which the scores, the rule and its rates refer; for two classes only. By default,
+        ``classes_[1]``, the second in sorted order. A warning says which one it is, unless the classes are 0 and
+        1, -1 and 1, or False and True.
     strata : columns of X, or callable, optional
         As in `fit_rule`; chosen like `sensitive_columns`.
     cv : int, splitter or iterable of (train, test), default 5
@@ -109,7 +118,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         The group model: trained on all rows, or the given FrozenEstimator. Its classes are the groups; groups of
         several columns, and those with a missing value, are numbered in the order of ``rule_.groups``.
     classes_ : array of shape (C,)
-        Labels. Of two, the second is the positive one.
+        Labels, in the order of the columns of `predict_proba`.
     n_features_in_, feature_names_in_
         Number and names of the columns of X in `fit`, if `estimator_` has them.
 
@@ -172,6 +181,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         small_groups: str = "alone",
         confidence: float | None = None,
         confidence_limit: str = "estimated",
+        pos_label: Any = None,
         strata: Any = None,
         cv: Any = 5,
         predict_method: str = "auto",
@@ -196,6 +206,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         self.small_groups = small_groups
         self.confidence = confidence
         self.confidence_limit = confidence_limit
+        self.pos_label = pos_label
         self.strata = strata
         self.cv = cv
         self.predict_method = predict_method
@@ -225,6 +236,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         return self._fit(X, y, None, sensitive_features, sample_weight)
 
     def _fit(self, X: Any, y: Any, classes: Any, sensitive_features: Any, sample_weight: Any) -> Self:
+        check_aligned(X=X, y=y)
         y = None if y is None else column_or_1d(y, warn=True)
         frozen, group_frozen = (isinstance(e, FrozenEstimator) for e in (self.estimator, self.group_estimator))
         if frozen:
@@ -232,6 +244,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         known = classes_of(self.estimator) if frozen else classes_in(X, y)
         task = self._task_of(known, weighted=sample_weight is not None)
         check_classes(classes, known)
+        task.warn_classes()
         sources, groups, cells = Sources.settled(X, sensitive_features, **self._choices(), optional=group_frozen)
         codes, strata, weights = self._checked_rows(X, groups, cells, sample_weight)
         features = sources.features(X)
@@ -244,8 +257,12 @@ class RandomizedThresholdOptimizer(Wrapper):
             params = fit_params(self, weights)
             splits = splits_of(self.cv, features, y)
             check_none_lost(splits, numbered(y, known), known.tolist(), "class")
-            scores = cross_fitted(self.estimator, features, y, splits, task.scores, params)
-            model = clone(self.estimator).fit(features, y, **params)
+            try:
+                scores = cross_fitted(self.estimator, features, y, splits, task.scores, params)
+                model = clone(self.estimator).fit(features, y, **params)
+            except (TypeError, ValueError) as error:
+                sources.add_note(error, codes)
+                raise
             task = task.trained(model)
         labels = None if y is None else numbered(y, task.classes)
         group_model, membership = self._group_model_of(features, codes, splits, weights)
@@ -289,6 +306,9 @@ class RandomizedThresholdOptimizer(Wrapper):
             return self._fit(X, y, classes, sensitive_features, sample_weight)
         task = self._task_of(self.classes_, weighted=sample_weight is not None, method=self._task.method)
         self._sources.check_same(**self._choices())
+        if task.positive != self._task.positive:
+            raise InputError("has changed since `fit`", argument="pos_label", remedy="call `fit` again")
+        check_aligned(X=X, y=y)
         check_classes(classes, self.classes_)
         passed = None if self._group_model else sensitive_features
         scores, codes, strata, weights = self._scored(X, passed, sample_weight)
@@ -339,8 +359,9 @@ class RandomizedThresholdOptimizer(Wrapper):
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
         """Return how far each score is above the threshold of its group, for metrics that rank rows.
 
-        The difference is in units of the scores; for a classifier's `decision_function`, it is one of
-        probabilities. It is negative below the threshold. For a group that keeps the classifier's own decisions
+        As in scikit-learn, it is about ``classes_[1]``: with the other one as `pos_label`, the sign changes. The
+        difference is in units of the scores; for a classifier's `decision_function`, it is one of probabilities.
+        It is negative below the threshold. For a group that keeps the classifier's own decisions
         (``unseen_group="original"``), the threshold is the cutoff. In a group where everyone has the same
         probability, it is that probability minus ½.
 
@@ -380,6 +401,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         numpy.ndarray of shape (n,)
             Labels from ``classes_``.
         """
+        check_aligned(X=X, sensitive_features=sensitive_features, ids=ids)
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
         by_id = ids is not None or key is not None
         source = None if by_id else random_source(self.random_state)
@@ -397,8 +419,57 @@ class RandomizedThresholdOptimizer(Wrapper):
         X, y, sensitive_features, sample_weight
             As in `fit`; with a `group_estimator`, without groups.
         """
+        check_aligned(X=X, y=y, sample_weight=sample_weight)
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
         labels = numbered(y, self.classes_)
         check_consistent_length(X, labels)
         weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
         return float(np.average(chances[np.arange(len(labels)), labels], weights=weights))
+
+    # Measuring --------------------------------------------------------------------------------
+
+    def audit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        confidence: float = 0.95,
+    ) -> Audit | ClassAudit:
+        """Measure rates and gaps before and after the rule, and with y also errors; see `fairramp.audit`.
+
+        "Before" are the decisions of the classifier itself, ``estimator_``; "after" are those of `predict`, in
+        expectation over its draws. Pass rows that the classifier was not trained on.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, but y is optional.
+        sensitive_features : labels of shape (n,), or several columns
+            As in `fit`; with a `group_estimator`, the true groups.
+        confidence : float, default 0.95
+            Confidence level of all intervals.
+
+        Returns
+        -------
+        Audit, or ClassAudit if there are more than two classes
+        """
+        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        by_model = self.group_estimator is not None
+        scores, groups, strata, weights = self._scored(X, None if by_model else sensitive_features, sample_weight)
+        chances = None
+        if by_model:
+            chances, groups = groups, self._sources.true_groups(X, sensitive_features)
+        labels = None if y is None else numbered(y, self.classes_)
+        check_consistent_length(X, labels)
+        return self._task.audited(
+            self.rule_,
+            scores,
+            groups,
+            labels,
+            strata=strata,
+            sample_weight=weights,
+            confidence=confidence,
+            group_probabilities=chances,
+        )

@@ -192,13 +192,13 @@ def method_of(estimator: Any, predict_method: str, methods: Iterable[str]) -> st
     return found
 
 
-def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
-    """One score per row for the class ``classes_[1]``."""
+def scores_of(model: Any, X: Any, method: str, positive: int = 1) -> npt.NDArray[Any]:
+    """One score per row for the class ``classes_[positive]``."""
     values: npt.NDArray[Any] = np.asarray(getattr(model, method)(X))
     if method == "predict_proba" and values.ndim == 2 and values.shape[1] == 2:
-        return without_rounding(values[:, 1])
+        return without_rounding(values[:, positive])
     if method == "decision_function" and values.ndim == 1:
-        return values
+        return values if positive else 0.0 - values
     raise InputError(
         "must be a binary classifier, but {method} of {kind} returns an array of shape {shape}",
         argument="estimator",
@@ -254,7 +254,7 @@ def check_classes(classes: Any, known: npt.NDArray[Any]) -> None:
 
 
 def numbered(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """The index of each label in the classes; 1 for the positive one of two."""
+    """The index of each label in the classes."""
     y = column_or_1d(y, warn=True)
     found = np.full(len(y), -1, dtype=np.intp)
     for i in range(len(classes)):

@@ -17,6 +17,9 @@ from fairramp.data.groups import Codes
 from fairramp.errors import InputError, UnsupportedError, shown
 from fairramp.fit.classes import ClassSettings, fit_class_sample
 from fairramp.fit.settings import check_words
+from fairramp.fit.two_scores import COARSE
+from fairramp.measure.class_audit import audit_classes
+from fairramp.measure.class_audited import ClassAudit
 from fairramp.rule.class_rule import ClassRule, mixed_offsets
 from fairramp.sklearn.group_model import check_group_estimator
 from fairramp.sklearn.rows import KeptRows, kind_of, without_rounding
@@ -46,6 +49,7 @@ _BINARY: dict[str, tuple[Callable[[Any], bool], str]] = {
         _other_than("auto", "predict_proba"),
         "leave it out: decision functions of several classes are not probabilities",
     ),
+    "pos_label": (_other_than(None), "leave it out: the rates of every class are made equal"),
     "unseen_group": (_other_than("error", "original"), "pass 'original' to keep the classifier's own decisions"),
 }
 #: What to do with a classifier without probabilities.
@@ -75,6 +79,8 @@ class SeveralClasses:
 
     #: The classifier's method that returns the scores.
     method = "predict_proba"
+    #: No class is the favorable one.
+    positive = None
 
     @classmethod
     def of(cls, owner: Any, classes: npt.NDArray[Any], *, weighted: bool, method: str | None = None) -> Self:
@@ -96,6 +102,9 @@ class SeveralClasses:
         if owner.group_estimator is not None:
             check_group_estimator(owner)
         return cls(classes, settings)
+
+    def warn_classes(self) -> None:
+        """Nothing to warn of: no class is the favorable one."""
 
     def trained(self, model: Any) -> Self:
         """The same: `scores` puts the columns of any classifier in order."""
@@ -130,7 +139,7 @@ class SeveralClasses:
             )
         except InputError as error:
             raise error.renamed(probabilities="predict_proba") from None
-        return fit_class_sample(sample, self.settings, cross_fitted=cross_fitted)
+        return fit_class_sample(sample, self.settings, cross_fitted=cross_fitted, remedy=COARSE)
 
     def seen(self, rows: KeptRows, rule: ClassRule) -> KeptRows:
         """What `partial_fit` continues with."""
@@ -146,6 +155,11 @@ class SeveralClasses:
     def drawn(self, rule: ClassRule, chances: npt.NDArray[np.float64], **source: Any) -> npt.NDArray[Any]:
         """Index of the class that is decided for each row; see `ClassRule.drawn`."""
         return rule.drawn(chances, **source)
+
+    def audited(self, rule: ClassRule, scores: Any, groups: Any, labels: Any, **more: Any) -> ClassAudit:
+        """The audit of rows; `labels` are indexes of classes."""
+        truth = None if labels is None else self.classes[labels]
+        return audit_classes(scores, groups, truth, rule=rule, **more)
 
     def heights(self, rule: ClassRule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
         """The score of every class minus its offset, or its expected offset, of shape (n, C)."""

@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairramp.core.checks import check_flag, check_length, check_option
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
@@ -79,6 +80,7 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         """Groups (unless missing), strata and weights of the rows, checked before anything is trained."""
         n_rows, known = _num_samples(X), rule.columns if rule else Columns()
         source = "sensitive_features" if self.sensitive_columns is None else "sensitive_columns"
+        check_aligned(X=X, **{source: groups}, strata=strata, sample_weight=sample_weight)
         codes = None if groups is None else encode_groups(groups, known.groups)
         if codes is not None:
             check_length(source, len(codes), n_rows, "X")

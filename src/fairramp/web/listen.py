@@ -42,7 +42,9 @@ def listening(host: str, port: int) -> socket.socket:
         )[0]
         found = socket.socket(family, kind, protocol)
         try:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # A service can start again at once. On Windows, REUSEADDR would let two services share a port.
+            option: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+            found.setsockopt(socket.SOL_SOCKET, option, 1)
             found.bind(address)
             found.listen(BACKLOG)
         except OSError:

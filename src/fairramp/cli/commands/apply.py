@@ -1,6 +1,6 @@
 """`fairramp apply`: turn a file of scores into a file of decisions."""
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -18,6 +18,8 @@ from fairramp.cli.options import (
     RuleFile,
     RuleScale,
     Score,
+    Sheet,
+    SkipInvalid,
     Strata,
 )
 from fairramp.cli.render import STDOUT, Screen, count, spoken
@@ -29,8 +31,13 @@ def apply(
     /,
     *,
     output: Annotated[
-        str, Parameter(name=OUTPUT, help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout.")
-    ],
+        str | None,
+        Parameter(
+            name=OUTPUT,
+            help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout; by default, a new file in this "
+            "folder, named like DATA and in its format.",
+        ),
+    ] = None,
     id: Annotated[
         str | None,
         Parameter(help="Column that identifies each person; rows with the same id share one random draw."),
@@ -59,9 +66,19 @@ def apply(
     scale: RuleScale = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
+    unseen_group: Annotated[
+        Literal["null"] | None,
+        Parameter(
+            help="null: rows of groups that were not in the fit rows stay in the output without a probability "
+            "and a decision, and are also in the file that --skip-invalid writes; the exit code is then 4. By "
+            "default, as in the rule."
+        ),
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Add a probability and a decision to every row; columns and row order stay the same.
 
     Decisions need --id and a key, or --random-seed; without them, only the probability is added.
@@ -71,13 +88,30 @@ def apply(
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
     from fairramp.cli import library, naming, outputs, texts
-    from fairramp.data.stored import format_of, read_back
+    from fairramp.data.inputs import format_of
+    from fairramp.data.stored import read_back
+    from fairramp.errors import refuse_if
     from fairramp.rule.class_rule import ClassRule
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = naming.load_any_rule(rule, "apply")
-    outputs.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
     key, seeded = library.drawing(screen, id, key_file, random_seed, probability_only)
+    output, note = outputs.named(output, data, "decisions" if key else "probabilities")
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+        "output": output,
+        "unseen": unseen_group or "error",
+    }
+    outputs.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
+    refuse_if(
+        unseen_group and known.unseen_group != "error",
+        "--unseen-group null does not apply: the rule decides groups that were not in the fit rows "
+        "(--unseen-group {policy} of its fit)",
+        policy=known.unseen_group,
+    )
     by_id = id if key and not seeded else None
     if isinstance(known, ClassRule):
         from fairramp.cli import classes
@@ -98,7 +132,8 @@ def apply(
             probability_only=probability_only,
             prefix=prefix,
             every=every,
-            how={"delimiter": delimiter, "decimal": decimal},
+            note=note,
+            how=reading,
         )
     naming.refuse_classes(class_score)
     columns = naming.columns_of(
@@ -116,8 +151,7 @@ def apply(
         data,
         columns,
         scale=scale,
-        decimal=decimal,
-        delimiter=delimiter,
+        **reading,
         rule=known,
         may_be_empty=True,
     ) as job:
@@ -125,7 +159,7 @@ def apply(
         if job.rows:
             texts.warn_groups(screen, job, known)
         else:
-            screen.warn(f"{job.source.shown} has a header but no rows; so does the output.")
+            screen.warn(f"{job.source.shown} {job.source.no_rows}, so the output has none either.")
         decided, between = key is not None, library.output_delimiter(job, delimiter, decimal)
         new = ["probability", "decision"][: len(added)]
         library.apply_to(job, known, key, seeded=seeded)
@@ -147,12 +181,14 @@ def apply(
             )
         if repeated:
             texts.warn_repeated(screen, repeated, str(columns.id))
-    screen.say(f"Added {' and '.join(added)} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
+    screen.say(f"Added {' and '.join(added)} to {count(job.rows, 'row')}. Saved to {spoken(output)}.{note}")
     if job.rows:
         screen.text()
         screen.table(
             library.decided_table(known, groups, decided=key is not None), every=every, more="with --all"
         )
+        if beyond := texts.beyond_limit(known, groups):
+            screen.say("", beyond)
     if known.membership == "probabilities" and job.rows:
         screen.say("\nRows and selected people are expected numbers: the sums of the group probabilities.")
     if key is None and not probability_only:
@@ -165,5 +201,5 @@ def apply(
             "\nDecisions depend on the row number: the same file gives the same decisions, but a person in a "
             "different row may get a different one."
         )
-    screen.result("apply", rule=rule, data=data, output=output, columns=added, rows=job.rows, groups=groups)
-    return None
+    told = {"rule": rule, "data": data, "output": output}
+    return screen.result("apply", **told, columns=added, rows=job.rows, groups=groups)

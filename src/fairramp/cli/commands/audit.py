@@ -1,10 +1,11 @@
 """`fairramp audit`: rates by group, and gates on their gap and ratio."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from fairramp.cli.options import (
+    LIMIT,
     All,
     AuditScale,
     ClassScore,
@@ -21,6 +22,8 @@ from fairramp.cli.options import (
     Positive,
     Quiet,
     Score,
+    Sheet,
+    SkipInvalid,
     Strata,
     Summary,
     TrueGroup,
@@ -53,6 +56,7 @@ def audit(
     fail_above: Annotated[
         float | None,
         Parameter(help="Exit with code 1 if the lower confidence limit of the gap is above this value."),
+        LIMIT,
     ] = None,
     fail_unless_below: Annotated[
         float | None,
@@ -60,6 +64,7 @@ def audit(
             help="Exit with code 0 if the upper confidence limit of the gap is at most this value, with "
             "1 if the lower confidence limit is above it, and with 3 otherwise."
         ),
+        LIMIT,
     ] = None,
     fail_below_ratio: Annotated[
         float | None,
@@ -87,6 +92,8 @@ def audit(
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     summary: Summary = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -104,6 +111,12 @@ def audit(
     from fairramp.rule.class_rule import ClassRule
 
     screen = Screen(json=json, quiet=quiet, summary=summary)
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+    }
     gates = check_gates(
         fail_above=fail_above,
         fail_unless_below=fail_unless_below,
@@ -132,7 +145,7 @@ def audit(
             gates=gates,
             confidence=confidence,
             every=every,
-            how={"label": label, "weight": weight, "delimiter": delimiter, "decimal": decimal},
+            how={"label": label, "weight": weight, **reading},
         )
     naming.refuse_classes(class_score)
     refuse_if(
@@ -149,8 +162,7 @@ def audit(
         lambda job: texts.warn_groups(screen, job, known, compared=True),
         lambda job: texts.warn_direction(job, known, scale, lower_is_better=lower_is_better),
         scale=scale,
-        decimal=decimal,
-        delimiter=delimiter,
+        **reading,
         rule=known,
         label=label,
         positive=positive,
@@ -169,10 +181,5 @@ def audit(
             **({} if combine is None else {"combine": combine}),
         )
     texts.show_audit(screen, found, columns, data, every=every)
-    judged = Gates(found, **gates) if gates else None
-    for sentence, code in zip(judged.sentences(), judged.exit_codes, strict=True) if judged else ():
-        screen.text()
-        screen.verdict(sentence, failed=code)
-    gate = judged and judged.to_dict()
-    screen.result("audit", data=data, **library.named(columns), **found.to_dict(), gate=gate)
-    return judged.exit_code if judged else 0
+    gate, code = texts.show_gates(screen, Gates(found, **gates) if gates else None)
+    return screen.result("audit", code, data=data, **library.named(columns), **found.to_dict(), gate=gate)

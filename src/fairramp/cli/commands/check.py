@@ -1,5 +1,7 @@
 """`fairramp check`: test on new rows whether the gap exceeds the estimated limit."""
 
+from typing import Any
+
 from fairramp.cli.options import (
     ClassScore,
     Confidence,
@@ -14,6 +16,8 @@ from fairramp.cli.options import (
     RuleFile,
     RuleScale,
     Score,
+    Sheet,
+    SkipInvalid,
     Strata,
     Summary,
     TrueGroup,
@@ -39,26 +43,35 @@ def check(
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     summary: Summary = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
     """Check once, on new rows, whether the gap exceeds the rule's estimated limit.
 
-    The exit code is 1 if it does, and 0 if it does not or if this cannot be decided from these rows. --label is
+    The exit code is 1 if it does, and 0 if it does not or if this cannot be decided from these rows. It is 3 if a
+    group of the rule has no rows while other rows have unknown groups, as after a change of spelling. --label is
     needed only for a rule that makes error rates equal. To check after every batch, use fairramp monitor.
 
     For example:
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.cli import library, naming, outputs, texts
+    from fairramp.cli import library, naming, outputs, strangers, texts
     from fairramp.measure.drift import check as compare
     from fairramp.measure.verdict import exit_code
     from fairramp.rule.class_rule import ClassRule
     from fairramp.rule.limits import certifiable
 
     screen = Screen(json=json, quiet=quiet, summary=summary)
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+    }
     outputs.check_summary(summary, data, rule)
     known = naming.load_any_rule(rule, "check")
     if isinstance(known, ClassRule):
@@ -73,7 +86,7 @@ def check(
             data,
             columns=columns,
             confidence=confidence,
-            how={"weight": weight, "delimiter": delimiter, "decimal": decimal},
+            how={"weight": weight, **reading},
         )
     naming.refuse_classes(class_score)
     if not known.mixes:  # others have limits that new rows prove
@@ -85,23 +98,25 @@ def check(
         screen,
         data,
         columns,
-        lambda job: texts.warn_groups(screen, job, known, compared=True),
+        lambda job: texts.warn_groups(screen, job, known, compared=True, checked=True),
+        lambda job: texts.warn_direction(job, known, scale, lower_is_better=False),
         ordered=True,
         scale=scale,
-        decimal=decimal,
-        delimiter=delimiter,
+        **reading,
         rule=known,
         label=label,
         positive=positive,
         weight=weight,
     )
-    found = compare(known, **arrays, confidence=confidence)
-    code = exit_code(found.verdict, sound=found.is_sound)
+    with texts.direction_told():
+        found = compare(known, **arrays, confidence=confidence)
+    lost = strangers.lost_groups(job, known)
+    code = exit_code(found.verdict, sound=found.is_sound, undecided=3 if lost else 0)
     each = known.membership == "each"
     texts.show_heading(screen, found.rows, columns, data, known.event.row, each=each)
     texts.warn_few(screen, found.groups, found.rows, found.events)
     first, *more = found.sentences()
-    screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
+    screen.verdict(f"Check {found.verdict.word}. {lost}{lost and ' '}{first}", told=code or found.missing)
     screen.say(*more, "")
     screen.table(found.table())
     screen.say(
@@ -111,5 +126,4 @@ def check(
     if left_out := job.rows - sum(found.rows) // (len(columns.grouped) if each else 1):
         other = texts.other_label(known.event)
         screen.say(f"{count(left_out, 'row')} left out: {other}groups not in the fit rows, or zero weight.")
-    screen.result("check", rule=rule, data=data, **library.named(columns), **found.to_dict())
-    return code
+    return screen.result("check", code, rule=rule, data=data, **library.named(columns), **found.to_dict())

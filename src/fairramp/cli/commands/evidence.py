@@ -4,7 +4,7 @@ import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -24,6 +24,8 @@ from fairramp.cli.options import (
     Positive,
     Quiet,
     Score,
+    Sheet,
+    SkipInvalid,
     Strata,
 )
 from fairramp.cli.render import STDIN, Screen, count
@@ -78,9 +80,11 @@ def evidence(
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Write a folder for an auditor: impact ratios, the audit, the rule, and facts that the EU AI Act lists.
 
     The impact ratios are those that Local Law 144 of New York City asks for. Facts that only you know are left as
@@ -91,10 +95,17 @@ def evidence(
     fairramp evidence scores.csv --score score --group sex --group race -o evidence
     """
     from fairramp.cli import library, naming, outputs, texts
-    from fairramp.data.stored import input_files
+    from fairramp.data.inputs import input_files
     from fairramp.show.evidence import evidence as make
 
     screen = Screen(json=json, quiet=quiet)
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+        "output": output,
+    }
     outputs.check_folder(output)
     known = naming.load_rule(rule) if rule is not None else None
     if known is not None and known.membership == "probabilities":
@@ -113,19 +124,13 @@ def evidence(
     grouped = own.groups or ()
     columns = replace(own, groups=(*grouped, *(name for name in category or () if name not in grouped)))
     try:
-        job, arrays = library.read(
-            screen,
-            data,
-            columns,
-            lambda job: texts.warn_direction(job, known, scale, lower_is_better=lower_is_better),
-            ordered=True,
-            scale=scale,
-            decimal=decimal,
-            delimiter=delimiter,
-            rule=known,
-            label=label,
-            positive=positive,
-        )
+        # The columns of categories are not the rule's, so the library judges which groups it knows.
+        how: dict[str, Any] = {"label": label, "positive": positive, "unseen": "library", **reading}
+        with library.opened(screen, data, columns, scale=scale, rule=known, **how) as job:
+            texts.warn_direction(job, known, scale, lower_is_better=lower_is_better)
+            names = texts.label_names(job, positive)
+            with screen.progress(job.source.connection, "Reading"):
+                arrays = job.arrays(ordered=True)
     except FairrampError as error:
         _name_category(error, [name for name in category or () if name not in (group or ())])
         raise
@@ -149,13 +154,15 @@ def evidence(
             source=None if data == STDIN else os.path.basename(data.rstrip("/")),
             date=date,
             sources=_sha256(files),
+            label_names=names,
+            left_out=job.left_out,
             report=not no_report,
         )
     made.save(output)
     screen.heading(f"{count(job.rows, 'person').replace('persons', 'people')}\n")
-    screen.table(made.content.findings)
+    screen.say(*made.content.sentences())
     screen.say(f"\nSaved {count(len(made.files), 'file')} to {output}. Start with README.md.")
-    screen.result(
+    return screen.result(
         "evidence",
         data=data,
         rule=rule,

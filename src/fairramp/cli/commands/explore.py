@@ -9,7 +9,9 @@ from fairramp.errors import refuse_if
 
 
 def explore(
-    data: Annotated[str, Parameter(help="Rows in CSV, TSV, JSON Lines or Parquet: a file, a folder or a glob.")],
+    data: Annotated[
+        str, Parameter(help="Rows in CSV, TSV, JSON Lines, Parquet or Excel: a file, a folder or a glob.")
+    ],
     /,
     *,
     out: Annotated[
@@ -34,7 +36,7 @@ def explore(
     import webbrowser
 
     from fairramp.cli import library, naming
-    from fairramp.data.stored import input_files
+    from fairramp.data.inputs import input_files
     from fairramp.web.listen import listening  # isort: skip  # first: it says how to install what is missing
     from fairramp.web.explore.app import explorer_app
     from fairramp.web.explore.asked import Choice

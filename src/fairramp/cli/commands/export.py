@@ -25,7 +25,7 @@ def export(
         str | None,
         Parameter(
             help="SQL, dbt: duckdb (the default for dbt), postgres, spark, snowflake, bigquery, sqlite, mysql or "
-            "mariadb."
+            "mariadb; also common names such as postgresql and databricks."
         ),
     ] = None,
     output: Annotated[
@@ -104,7 +104,9 @@ def export(
     fairramp export rule.json --to sql --dialect duckdb --table scores -o rule.sql
     """
     from fairramp.cli import exports, naming
+    from fairramp.deploy.dialects import DIALECTS, dialect_name
 
+    to = to.lower()
     target = output or STDOUT
     screen = Screen(json=json, quiet=quiet, to_stderr=target == STDOUT)
     options = {
@@ -130,7 +132,9 @@ def export(
     known = naming.load_any_rule(rule)
     exports.check(known, to, output, rule, given)
     notes = exports.export(known, to, output, given)
-    texts = {"sql": f"SQL for {dialect}", "dbt": f"a dbt macro for {dialect or 'duckdb'}"}
+    dialect = dialect and dialect_name(dialect)
+    title = DIALECTS[dialect or "duckdb"].title
+    texts = {"sql": f"SQL for {title}", "dbt": f"a dbt macro for {title}"}
     form = texts | {"onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}
     screen.say(
         f"Exported the rule for {count(len(known.groups), 'group')} as {form[to]}. Saved to {spoken(target)}.\n",

@@ -1,7 +1,7 @@
 """`fairramp fit`: fit a rule to a file of scores."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -32,13 +32,15 @@ from fairramp.cli.options import (
     Ramp,
     RampWidth,
     Scale,
+    Sheet,
+    SkipInvalid,
     SmallGroups,
     Strata,
     TargetRate,
     UnseenGroup,
     Weight,
 )
-from fairramp.cli.render import STDIN, STDOUT, Screen, spoken, typed
+from fairramp.cli.render import STDIN, STDOUT, Screen, given, spoken, typed
 from fairramp.fit.keywords import DEFAULTS
 
 
@@ -77,9 +79,11 @@ def fit(
     date: Date = DEFAULTS["date"],
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Learn one threshold per group that makes the groups' rates nearly equal; selection rates need no labels.
 
     Higher scores mean yes, the favorable decision. If a high score is bad (a risk), pass --lower-is-better.
@@ -95,6 +99,13 @@ def fit(
     from fairramp.show.describe import certificate_of
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+        "output": output,
+    }
     settings = {
         "criterion": criterion,
         "max_gap": max_gap,
@@ -130,7 +141,7 @@ def fit(
             weight=weight,
             replacing=replace,
             settings=settings,
-            how={"delimiter": delimiter, "decimal": decimal},
+            how=reading,
         )
     refuse_if(
         score is None, "--score is missing: pass the column with the scores, or --class-score for each class"
@@ -144,8 +155,7 @@ def fit(
         data,
         columns,
         scale=scale,
-        decimal=decimal,
-        delimiter=delimiter,
+        **reading,
         label=label,
         positive=positive,
         weight=weight,
@@ -189,18 +199,18 @@ def fit(
     screen.say(
         f"\nSaved to {spoken(output)}. Next, a report{fresh}, for the people who must approve the rule{replaced}:"
     )
-    rows = [saved, "DATA" if data == STDIN else data]
-    read = _given(delimiter=delimiter, decimal=decimal)
+    rows, made = [saved, "DATA" if data == STDIN else data], f"decisions{outputs.ending_like(data)}"
+    read = given(delimiter=delimiter, decimal=decimal, sheet=sheet, skip_invalid=skip_invalid)
     truth = "GROUP" if probabilities else None
-    named = _given(group=truth, label=label, positive=positive, weight=weight)
+    named = given(group=truth, label=label, positive=positive, weight=weight)
     shown = [saved, "NEW_DATA"] if found.mixes else rows
     screen.text(typed(["report", *shown, *named, *read, "-o", "report.html"]))
     screen.say("Then the decisions (replace ID with the name of your id column):")
     screen.text(
         typed(["keygen", "key.txt"]),
-        typed(["apply", *rows, *read, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]),
+        typed(["apply", *rows, *read, "-o", made, "--id", "ID", "--key-file", "key.txt"]),
     )
-    screen.result(
+    return screen.result(
         "fit",
         data=data,
         rule=output,
@@ -228,9 +238,3 @@ def fit(
         rule_fingerprint=found.fingerprint,
         data_fingerprint=record.fingerprint,
     )
-    return None
-
-
-def _given(**options: str | None) -> list[str]:
-    """Options that were given, as typed."""
-    return [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]

@@ -1,6 +1,6 @@
 """`fairramp frontier`: accuracy for each allowed gap."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -24,6 +24,8 @@ from fairramp.cli.options import (
     Quiet,
     RampWidth,
     Scale,
+    Sheet,
+    SkipInvalid,
     Weight,
 )
 from fairramp.cli.render import STDOUT, Screen
@@ -68,9 +70,11 @@ def frontier(
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Show how much accuracy each allowed gap costs; labels are needed.
 
     For example:
@@ -81,6 +85,14 @@ def frontier(
     from fairramp.measure.frontier import frontier as trace
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+        "output": output,
+        "inputs": {"--validation": validation},
+    }
     if output is not None:
         outputs.check_output(output, data, {"--validation": validation}, table=True, pictures=True)
     if class_score:
@@ -99,7 +111,7 @@ def frontier(
             columns=columns,
             classes=named,
             settings={"max_gaps": max_gap, "ramp_width": width, "confidence": confidence},
-            how={"label": label, "weight": weight, "delimiter": delimiter, "decimal": decimal},
+            how={"label": label, "weight": weight, **reading},
         )
     columns = naming.columns_of(None, score, group)
     # The fit rows first, then those to measure on.
@@ -112,8 +124,7 @@ def frontier(
                 columns,
                 lambda job: texts.warn_direction(job, None, scale, lower_is_better=lower_is_better),
                 scale=scale,
-                decimal=decimal,
-                delimiter=delimiter,
+                **reading,
                 label=label,
                 positive=positive,
                 weight=weight,
@@ -155,7 +166,7 @@ def frontier(
         f"{f' --costs {costs}' if costs else ''}.",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
-    screen.result(
+    return screen.result(
         "frontier",
         data=data,
         **library.named(columns),
@@ -169,4 +180,3 @@ def frontier(
         confidence=curve.confidence,
         points=list(table.rows()),
     )
-    return None

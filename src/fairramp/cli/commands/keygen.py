@@ -20,10 +20,11 @@ def keygen(
 
     fairramp keygen key.txt
     """
-    from fairramp.cli.secret import make_key
+    from fairramp.cli.secret import OWNERS_ONLY, make_key
 
     make_key(file)
+    readers = "which only you can read" if OWNERS_ONLY else "which all users of its folder can read"
     Screen(quiet=quiet).say(
-        f"Saved a new key to {file}, which only you can read. Keep it secret, and do not lose it: with a "
+        f"Saved a new key to {file}, {readers}. Keep it secret, and do not lose it: with a "
         "different key, the same people could get different decisions."
     )

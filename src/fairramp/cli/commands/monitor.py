@@ -1,7 +1,7 @@
 """`fairramp monitor`: add a batch of rows to a rule's monitor and test the gap."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -17,9 +17,14 @@ from fairramp.cli.options import (
     RuleFile,
     RuleScale,
     Score,
+    Sheet,
+    SkipInvalid,
     Strata,
 )
 from fairramp.cli.render import Screen, count
+
+if TYPE_CHECKING:
+    from fairramp.cli.job import Job
 
 
 def monitor(
@@ -43,6 +48,8 @@ def monitor(
     ] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -56,12 +63,18 @@ def monitor(
 
     fairramp monitor rule.json scores.csv --state state.json
     """
-    from fairramp.cli import library, naming, texts
+    from fairramp.cli import library, naming, strangers, texts
     from fairramp.errors import refuse_if
     from fairramp.measure.batches import rows_fingerprint
     from fairramp.measure.monitor import Monitor
 
     screen = Screen(json=json, quiet=quiet)
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+    }
     known = naming.load_rule(rule, "monitor")
     texts.check_label(known, label)
     refuse_if(batch == "", "must not be empty", argument="batch")
@@ -70,15 +83,26 @@ def monitor(
     else:
         found = Monitor(known, 0.95 if confidence is None else confidence)
     columns = naming.columns_of(known, score, group, strata)
+
+    def refuse_lost(job: "Job") -> None:
+        # Counts cannot be taken back, and the corrected rows would be another batch.
+        refuse_if(
+            lost := strangers.lost_groups(job, known),
+            "{lost} Nothing was added",
+            remedy="correct these groups, or remove their rows from the file",
+            lost=lost,
+        )
+
     job, arrays = library.read(
         screen,
         data,
         columns,
+        refuse_lost,
         lambda job: texts.warn_groups(screen, job, known, compared=True),
+        lambda job: texts.warn_direction(job, known, scale, lower_is_better=False),
         ordered=True,
         scale=scale,
-        decimal=decimal,
-        delimiter=delimiter,
+        **reading,
         rule=known,
         label=label,
         positive=positive,
@@ -98,21 +122,23 @@ def monitor(
     is_new = all(mark != theirs for _, theirs in earlier)
     before = sum(found.rows)
     if is_new:
-        found.update(**rows, batch=name)
+        with texts.direction_told():
+            found.update(**rows, batch=name)
         found.save(state)
     else:
         screen.warn(f"these rows are already in {state} and were not counted again.")
     n_rows = count(sum(found.rows), known.event.row)
     screen.heading(f"{n_rows} in {state} so far, by {' / '.join(columns.grouped)}\n")
     first, *more = found.sentences()
-    screen.verdict(f"Monitor {found.verdict.word}. {first}", failed=found.has_drifted)
+    screen.verdict(f"Monitor {found.verdict.word}. {first}", told=found.has_drifted)
     screen.say(*more, "")
     screen.table(found.table())
     if is_new and (left_out := job.rows - (sum(found.rows) - before)):
         other = texts.other_label(known.event)
         screen.say(f"\n{count(left_out, 'row')} left out: {other}groups not in the fit rows.")
-    screen.result(
+    return screen.result(
         "monitor",
+        int(found.has_drifted),
         rule=rule,
         data=data,
         state=state,
@@ -121,4 +147,3 @@ def monitor(
         **library.named(columns),
         **found.to_dict(),
     )
-    return int(found.has_drifted)

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -21,11 +21,13 @@ from fairramp.cli.options import (
     RuleFile,
     RuleScale,
     Score,
+    Sheet,
+    SkipInvalid,
     Strata,
     TrueGroup,
     Weight,
 )
-from fairramp.cli.render import STDIN, STDOUT, Screen, spoken
+from fairramp.cli.render import STDIN, STDOUT, Screen, given, spoken
 from fairramp.errors import refuse_if
 
 
@@ -60,9 +62,11 @@ def report(
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Write an HTML report on the effect of a rule on these rows, for those who must approve it.
 
     The report starts with the verdict. It is one file that works offline. --json prints every number in it.
@@ -77,6 +81,13 @@ def report(
     from fairramp.show.words import unmarked
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+        "output": output,
+    }
     known = naming.load_any_rule(rule, "report")
     refuse_if(
         not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
@@ -104,28 +115,21 @@ def report(
             columns=columns,
             tables=tables,
             words={**words, "confidence": confidence},
-            how={"label": label, "weight": weight, "delimiter": delimiter, "decimal": decimal},
+            how={"label": label, "weight": weight, **reading},
         )
     naming.refuse_classes(class_score)
     other = naming.load_rule(compare) if compare else None
     probabilities = naming.probabilities_of(group_probability, known.groups)
     columns = naming.columns_of(known, score, group, strata, probabilities=probabilities)
-    _, arrays = library.read(
-        screen,
-        data,
-        columns,
-        lambda job: texts.warn_groups(screen, job, known),
-        ordered=True,
-        scale=scale,
-        decimal=decimal,
-        delimiter=delimiter,
-        rule=known,
-        label=label,
-        positive=positive,
-        weight=weight,
-    )
-    made = Report(
-        make_content(
+    how: dict[str, Any] = {"label": label, "positive": positive, "weight": weight, **reading}
+    with library.opened(screen, data, columns, scale=scale, rule=known, **how) as job:
+        texts.warn_groups(screen, job, known)
+        texts.warn_direction(job, known, scale, lower_is_better=False)
+        names = texts.label_names(job, positive)
+        with screen.progress(job.source.connection, "Reading"):
+            arrays = job.arrays(ordered=True)
+    with texts.direction_told():
+        content = make_content(
             known,
             **arrays,
             title=title,
@@ -140,12 +144,14 @@ def report(
             label_column=label,
             weight_column=weight,
             positive_label=positive,
+            reading=given(delimiter=delimiter, decimal=decimal, sheet=sheet, skip_invalid=skip_invalid),
+            label_names=names,
+            left_out=job.left_out,
         )
-    )
+    made = Report(content)
     outputs.write_text(output, made.html, "the report")
     if tables is not None:
         made.save_tables(tables)
-    content, names = made.content, library.named(columns)
     judgment = content.chosen.judgment
     before = f"Before. {content.sentence} {content.selected_sentence}".rstrip()
     after = f"After. {content.chosen.sentence} {content.chosen.selected_sentence}".rstrip()
@@ -162,5 +168,6 @@ def report(
     screen.say(*(unmarked(note) for note in notes if note))
     screen.warn(unmarked(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")
-    screen.result("report", data=data, rule=rule, **names, output=output, report=content.to_dict())
-    return None
+    return screen.result(
+        "report", data=data, rule=rule, **library.named(columns), output=output, report=content.to_dict()
+    )

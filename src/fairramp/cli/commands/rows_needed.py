@@ -4,13 +4,15 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from fairramp.cli.options import Json
+from fairramp.cli.options import LIMIT, Json
 from fairramp.cli.render import Screen
 
 
 def rows_needed(
     *,
-    max_gap: Annotated[float, Parameter(help="Largest allowed gap in the population; 0.02 means 2 points.")],
+    max_gap: Annotated[
+        float, Parameter(help="Largest allowed gap in the population; 0.02 means 2 points."), LIMIT
+    ],
     groups: Annotated[
         float,
         Parameter(help="Number of groups, such as 2; for several columns, the number of their combinations."),

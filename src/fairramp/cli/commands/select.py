@@ -1,6 +1,6 @@
 """`fairramp select`: fill a fixed number of places."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -17,6 +17,8 @@ from fairramp.cli.options import (
     NeededScore,
     Quiet,
     Scale,
+    Sheet,
+    SkipInvalid,
 )
 from fairramp.cli.render import STDOUT, Screen, count, spoken
 
@@ -29,8 +31,13 @@ def select(
     group: NeededGroup,
     places: Annotated[float, Parameter(help="Number of people to admit.")],
     output: Annotated[
-        str, Parameter(name=OUTPUT, help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout.")
-    ],
+        str | None,
+        Parameter(
+            name=OUTPUT,
+            help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout; by default, a new file in this "
+            "folder, named like DATA and in its format.",
+        ),
+    ] = None,
     max_gap: MaxGap = None,
     min_ratio: MinRatio = None,
     id: Annotated[
@@ -49,9 +56,11 @@ def select(
     ] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
+    sheet: Sheet = None,
+    skip_invalid: SkipInvalid = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Admit exactly this many people, with a limit on the gap or the ratio of selection rates.
 
     The output has all columns and rows of DATA and the column decision: 1 for each person who is admitted, 0 for
@@ -65,10 +74,18 @@ def select(
     from fairramp.fit.shortlist import select as choose
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    output, note = outputs.named(output, data, "shortlist")
+    reading: dict[str, Any] = {
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "sheet": sheet,
+        "skip_invalid": skip_invalid,
+        "output": output,
+    }
     outputs.check_output(output, data, {"the key file": key_file}, table=True)
     key, _ = library.drawing(screen, id, key_file, None, False)
     columns, added = naming.columns_of(None, score, group, None, id), f"{prefix}decision"
-    with library.opened(screen, data, columns, scale=scale, decimal=decimal, delimiter=delimiter) as job:
+    with library.opened(screen, data, columns, scale=scale, distinct=True, **reading) as job:
         library.check_new(job, [added])
         with screen.progress(job.source.connection, "Selecting"):
             found = choose(
@@ -94,7 +111,7 @@ def select(
         ):
             pass
     texts.show_shortlist(screen, found, columns, data, every=every)
-    screen.say(f"\nAdded {added} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
-    screen.result(
+    screen.say(f"\nAdded {added} to {count(job.rows, 'row')}. Saved to {spoken(output)}.{note}")
+    return screen.result(
         "select", data=data, output=output, columns=[added], **library.named(columns), **found.to_dict()
     )

@@ -77,7 +77,13 @@ def serve(
             host=host,
         )
     People(known, key)  # a rule that cannot be served is refused before anything starts
-    with listening(host, port) as bound, TemporaryDirectory(prefix="fairramp-") as folder:
+    with (
+        listening(host, port) as bound,
+        TemporaryDirectory(
+            prefix="fairramp-",
+            ignore_cleanup_errors=True,  # Windows keeps files that are still mapped into memory
+        ) as folder,
+    ):
         address = address_of(bound)
         processes = "" if workers == 1 else f" with {workers} workers"
         screen.say(

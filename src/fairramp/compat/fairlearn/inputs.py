@@ -16,9 +16,10 @@ from sklearn.utils.validation import _num_samples, check_array
 
 from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.labels import Label
+from fairramp.data.aligned import other_rows, reordered, same_rows
 from fairramp.data.arrays import as_column
 from fairramp.data.groups import Codes, encode_groups
-from fairramp.errors import InputError
+from fairramp.errors import InputError, warn
 from fairramp.sklearn.rows import method_of, scores_of
 
 #: The methods that return a model's values, in the order in which "auto" tries them.
@@ -65,6 +66,23 @@ def check_same_rows(n: int, n_labels: int, what: str = "y") -> None:
             n=n,
             n_labels=n_labels,
             what=what,
+        )
+
+
+def warn_unaligned(**columns: Any) -> None:
+    """Warn about the same index values in another order, which can hardly be meant.
+
+    Other indexes are ignored, as in Fairlearn, whose scripts must still run.
+    """
+    found = other_rows(**columns)
+    if found and same_rows(*found[2:]):
+        first, name, *_ = found
+        warn(
+            "{name} has the index values of {first} in another order; as in Fairlearn, rows are matched by "
+            "position. If that is not meant, pass {code}",
+            name=name,
+            first=first,
+            code=reordered(name, first, columns),
         )
 
 

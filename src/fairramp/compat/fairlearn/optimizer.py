@@ -21,18 +21,21 @@ from fairramp.compat.fairlearn.inputs import (
     method_for,
     n_rows,
     values_of,
+    warn_unaligned,
     zero_one,
 )
 from fairramp.compat.fairlearn.thresholder import InterpolatedThresholder, described
-from fairramp.core.checks import MIN_RAMP_WIDTH, check_number, check_option, checked_whole
+from fairramp.core.checks import MIN_RAMP_WIDTH, check_number, check_option, checked_whole, nearest
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label
+from fairramp.core.public import public
 from fairramp.core.ramps import Ramp
 from fairramp.data.arrays import as_weights
 from fairramp.data.sample import Sample
 from fairramp.errors import FairrampWarning, InputError, warn
 from fairramp.fit.fit import fit_sample
 from fairramp.fit.settings import Settings
+from fairramp.fit.two_scores import warn_two_scores
 from fairramp.rule.rule import Rule
 
 #: By constraint: the criterion, and the rate that is made equal.
@@ -62,10 +65,13 @@ _SCALES = {
     "decision_function": ("real", 0.0),
     "predict": ("real", 0.5),
 }
+#: What to do about an estimator with only two values.
+_COARSE = "Use an estimator with finer values, or pass {predict_method:predict} if decisions are meant"
 #: A gap may be larger than `tol` by this much: rounding.
 _ROUNDING = 1e-9
 
 
+@public
 class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Fairlearn's `ThresholdOptimizer`, with one threshold per group instead of a mixture of two.
 
@@ -189,6 +195,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             )
         labels, n = zero_one(y), n_rows(X)
         check_same_rows(n, len(labels))
+        warn_unaligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=kwargs.get("sample_weight"))
         groups = Groups.of(sensitive_features, n)
         weights = kwargs.get("sample_weight")
         weights = np.ones(n) if weights is None else as_weights(weights, n)
@@ -208,6 +215,8 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         rule = self._learned(
             values, groups, labels, kwargs.get("sample_weight"), *(("real", 0.0) if flipped else _SCALES[method])
         )
+        if method != "predict":
+            warn_two_scores(values, rule, _COARSE)
         self.estimator_ = model
         self._describe(rule, groups, values, labels, weights)
         self.interpolated_thresholder_ = InterpolatedThresholder(
@@ -238,6 +247,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             raise InputError(
                 "Currently only the following constraints are supported: {names}",
                 got=self.constraints,
+                remedy=nearest(self.constraints, _CONSTRAINTS),
                 names=", ".join(_CONSTRAINTS),
             )
         objectives = _FOR_EQUALIZED_ODDS if self._odds else tuple(_OBJECTIVES)
@@ -245,6 +255,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             raise InputError(
                 "For {constraints_} only the following objectives are supported: {names}",
                 got=self.objective,
+                remedy=nearest(self.objective, objectives),
                 constraints_=self.constraints,
                 names=", ".join(objectives),
             )

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
-from fairramp.compat.fairlearn.inputs import Groups, check_same_rows, n_rows, values_of
+from fairramp.compat.fairlearn.inputs import Groups, check_same_rows, n_rows, values_of, warn_unaligned
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, label_key
 from fairramp.core.ramps import Ramp
@@ -135,6 +135,7 @@ class InterpolatedThresholder:
         """Return the probabilities of the decisions 0 and 1, of shape (n, 2)."""
         values, n = values_of(self.estimator, X, self.predict_method), n_rows(X)
         check_same_rows(n, len(values), "the estimator's output")
+        warn_unaligned(X=X, sensitive_features=sensitive_features)
         codes = self.groups.again(sensitive_features, n)
         if self.flipped:
             falls = np.array([label in self.flipped for label in codes.labels])

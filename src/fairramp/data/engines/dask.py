@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from fairramp.core.checks import library
 from fairramp.data.engines.base import Engine
+from fairramp.errors import installing
 
 
 class Dask(Engine):
@@ -14,7 +16,6 @@ class Dask(Engine):
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
         """A table with one partition."""
-        import dask.dataframe
-        import pandas
-
-        return dask.dataframe.from_pandas(pandas.DataFrame(columns), npartitions=1)  # type: ignore[no-untyped-call]
+        command = installing("dask")
+        pandas, dask = library("pandas", install=command), library("dask", "dataframe", install=command)
+        return dask.dataframe.from_pandas(pandas.DataFrame(columns), npartitions=1)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from fairramp.core.checks import library
 from fairramp.data.engines.base import Engine
-from fairramp.errors import InputError
+from fairramp.errors import InputError, installing
 
 
 class Spark(Engine):
@@ -16,6 +17,7 @@ class Spark(Engine):
 
     def check(self, native: Any) -> None:
         """Raise for streaming tables and for two columns of the same name."""
+        arrow()  # without it, tables can neither be fetched nor joined
         if native.isStreaming:
             raise InputError(
                 "A streaming table cannot be read more than once", remedy="pass its batches, using foreachBatch"
@@ -32,7 +34,11 @@ class Spark(Engine):
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
         """A table in the session, broadcast to all executors; plans show only its column names."""
-        import pyarrow
         from pyspark.sql import functions
 
-        return functions.broadcast(native.sparkSession.createDataFrame(pyarrow.table(columns)))
+        return functions.broadcast(native.sparkSession.createDataFrame(arrow().table(columns)))
+
+
+def arrow() -> Any:
+    """PyArrow, which PySpark does not bring along."""
+    return library("pyarrow", install=installing("spark"))

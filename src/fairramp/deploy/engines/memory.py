@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from fairramp.data.columns import Columns
 from fairramp.data.probable import GroupProbabilities
@@ -14,7 +15,9 @@ from fairramp.rule.rule import Rule
 
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
-    """Add the columns to a table of the same kind."""
+    """Add the columns to a table of the same kind; an empty one gets empty columns."""
+    if not len(table):
+        return with_new(table, new, [np.empty(0), np.empty(0, np.int8)][: len(new)])
     return with_new(table, new, decided(rule, reader(table, columns.all), columns, key))
 
 

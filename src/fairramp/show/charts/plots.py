@@ -7,7 +7,7 @@ from math import nan
 from typing import Any
 
 from fairramp.core.events import ClassEvent, Event
-from fairramp.core.labels import show_label
+from fairramp.core.labels import show_label, show_labels
 from fairramp.core.words import exact_points, fixed, percentage, points, upward_points, with_interval
 from fairramp.fit.shortlist import Shortlist
 from fairramp.measure.audited import Audit
@@ -67,7 +67,7 @@ def _of_rule(rule: Rule, theme: Theme, most: int) -> list[alt.LayerChart]:
     starts, ends = zip(*map(rule.ends_of, rule.ramps), strict=True)
     constants = [ramp.tie if ramp.is_constant else nan for ramp in rule.ramps]
     ramps = ramps_chart(
-        Groups([show_label(rule.groups[i]) for i in seats], theme),
+        Groups(show_labels([rule.groups[i] for i in seats]), theme),
         scale,
         ramp_tables(scale, seats, [(starts, ends, rule.thresholds, constants)]),
         rule.cutoff,
@@ -79,7 +79,7 @@ def _of_rule(rule: Rule, theme: Theme, most: int) -> list[alt.LayerChart]:
         ),
     )
     rows = largest(sizes, most)
-    groups = Groups([show_label(rule.groups[i]) for i in rows], theme)
+    groups = Groups(show_labels([rule.groups[i] for i in rows]), theme)
     return [
         ramps,
         *(
@@ -104,7 +104,7 @@ def _rates_of(rule: Rule, event: Event) -> str:
 def _of_audit(audit: Audit, theme: Theme, most: int) -> list[alt.LayerChart]:
     """The compared rates with their intervals and, with a rule, the answers that change."""
     seats = largest(audit.rows, most)
-    groups = Groups([show_label(audit.groups[i]) for i in seats], theme)
+    groups = Groups(show_labels([audit.groups[i] for i in seats]), theme)
     changes = None
     if audit.changed_to_yes is not None and audit.changed_to_no is not None:
         both = (audit.changed_to_yes, audit.changed_to_no)
@@ -181,7 +181,7 @@ def _of_check(check: Check, theme: Theme, most: int) -> list[alt.LayerChart]:
         )
         charts.append(
             dumbbell_chart(
-                Groups([show_label(check.groups[i]) for i in seats], theme),
+                Groups(show_labels([check.groups[i] for i in seats]), theme),
                 Dots(then),
                 Dots(now, low, high),
                 rate=event.rate,
@@ -216,7 +216,7 @@ def _class_check(check: Check, theme: Theme, most: int) -> alt.LayerChart:
     )
     return panels_chart(
         names,
-        Groups([show_label(check.groups[i]) for i in seats], theme),
+        Groups(show_labels([check.groups[i] for i in seats]), theme),
         _share_axis(then, now, high),
         Dots(then),
         Dots(now, low, high),
@@ -256,8 +256,8 @@ def _of_class_rule(rule: ClassRule, theme: Theme, most: int) -> list[alt.LayerCh
     record = rule.record
     sizes = record.rows if record else [0] * len(rule.groups)
     seats = largest(sizes, most)
-    names, offsets = list(map(show_label, rule.classes)), list(zip(*rule.offsets, strict=True))
-    groups = Groups([show_label(rule.groups[i]) for i in seats], theme)
+    names, offsets = show_labels(rule.classes), list(zip(*rule.offsets, strict=True))
+    groups = Groups(show_labels([rule.groups[i] for i in seats]), theme)
     people = [f"{record.rows[i]:,}" for i in seats] if record else ()
     furthest = max([abs(x) for row in offsets for x in row] + [1e-4])
     decimals = rule.decimals if furthest < 0.1 else 3
@@ -304,12 +304,12 @@ def _of_class_rule(rule: ClassRule, theme: Theme, most: int) -> list[alt.LayerCh
 
 def _of_class_audit(audit: ClassAudit, theme: Theme, most: int) -> list[alt.LayerChart]:
     """The rates of every class with their intervals, before and, with a rule, after."""
-    seats, names = largest(audit.rows, most), list(map(show_label, audit.classes))
+    seats, names = largest(audit.rows, most), show_labels(audit.classes)
     sides = [_class_dots(one.rates.values(), seats) for one in (audit.before, audit.after) if one is not None]
     return [
         panels_chart(
             names,
-            Groups([show_label(audit.groups[i]) for i in seats], theme),
+            Groups(show_labels([audit.groups[i] for i in seats]), theme),
             _share_axis(*(rows for side in sides for rows in (side.rates, side.upper))),
             *sides,
             people=[f"{audit.rows[i]:,}" for i in seats],
@@ -349,7 +349,7 @@ def _of_shortlist(found: Shortlist, theme: Theme, most: int) -> list[alt.LayerCh
     gained = [found.places[i] - found.places_by_score[i] for i in seats]
     return [
         dumbbell_chart(
-            Groups([show_label(found.groups[i]) for i in seats], theme),
+            Groups(show_labels([found.groups[i] for i in seats]), theme),
             Dots([[found.places_by_score[i] / found.rows[i] for i in seats]]),
             Dots([[found.rates[i] for i in seats]]),
             people=[f"{found.rows[i]:,}" for i in seats],

@@ -5,6 +5,7 @@ The headings are ours, not the wording of the regulation.
 
 from dataclasses import dataclass
 
+from fairramp.core.headline import SMALL_GROUP
 from fairramp.core.labels import show_label
 from fairramp.core.table import Table
 from fairramp.core.words import percent, percentage
@@ -125,7 +126,7 @@ def _lower(text: str | None) -> str:
 
 def _development(pack: Pack) -> list[Point]:
     """Point 2."""
-    rule, report = pack.rule, pack.report
+    rule, report, about = pack.rule, pack.report, pack.about
     unknown = [
         (" or ".join(cut.columns), cut.unknown) for cut in (one.categories for one in pack.decided[0].impacts)
     ]
@@ -169,7 +170,10 @@ def _development(pack: Pack) -> list[Point]:
             "Data",
             _kept(
                 f"People in the data of this folder: {pack.rows:,}"
-                + (f" (file {pack.about.source})." if pack.about.source else "."),
+                + (f" (file {about.source})." if about.source else "."),
+                about.left_out,
+                *(f"{name}: {text}." for name, text in pack.outcomes.items()),
+                pack.doubt,
                 *(f"SHA-256 of {name}: {digest}." for name, digest in pack.sources.items()),
                 *(f"People whose {name} is unknown: {n:,}." for name, n in unknown),
                 pack.fit_rows,
@@ -197,7 +201,7 @@ def _development(pack: Pack) -> list[Point]:
             "Validation and testing",
             _kept(
                 *(
-                    f"Selection rates, {one.heading[0].lower()}{one.heading[1:]}: {_rates(one)}."
+                    f"Selection rates, {one.heading[0].lower()}{one.heading[1:]}: {_rates(one, pack)}."
                     for one in pack.decided
                 ),
                 limits and f"For new people. {limits}",
@@ -218,20 +222,28 @@ def _development(pack: Pack) -> list[Point]:
     ]
 
 
-def _rates(decided: Decided) -> str:
-    """The range of selection rates by each column."""
+def _rates(decided: Decided, pack: Pack) -> str:
+    """The range of selection rates by each column, of the categories that are large enough to judge."""
     found = []
     for impact in decided.impacts:
-        low, high = percent(impact.rates.min()), percent(impact.rates.max())
-        found.append(f"{low} to {high} by {impact.categories.name}")
+        ends = impact.extremes(pack.audit.confidence)
+        low, high = (percent(impact.rates[at[0]]) for at in (ends.low, ends.high))
+        few = f" (not counting {ends.too_small:,} with fewer than {SMALL_GROUP} people)" if ends.too_small else ""
+        if ends.by_chance:
+            few = f" (fewer than two have at least {SMALL_GROUP} people)"
+        found.append(f"{low} to {high} by {impact.categories.name}{few}")
     return ", ".join(found)
 
 
 def _operation(pack: Pack) -> list[Point]:
     """Points 3 and 4."""
     rule, report, audit = pack.rule, pack.report, pack.audit
-    labeled = audit.selection.accuracy is not None
-    few = [f"{show_label(label)} ({n:,})" for label, n in zip(audit.groups, audit.rows, strict=True) if n < 30]
+    labeled = pack.labeled
+    few = [
+        f"{show_label(label)} ({n:,})"
+        for label, n in zip(audit.groups, audit.rows, strict=True)
+        if n < SMALL_GROUP
+    ]
     overall = audit.selection.overall_accuracy
     scored = labeled and "calibration_error" in audit.errors().to_dict()
     interval = f" Confidence intervals are at {percentage(audit.confidence)}."
@@ -243,12 +255,14 @@ def _operation(pack: Pack) -> list[Point]:
                 None
                 if overall is None
                 else f"Accuracy for all people in the data: {percent(overall)}.{interval}",
-                None if labeled else "The data have no labels, so accuracy and error rates are unknown.",
+                None if labeled else "The data have no outcomes, so accuracy and error rates are unknown.",
                 scored
                 and "Calibration error: the average distance of a score, read as the probability of the "
                 "favorable outcome, from how often that outcome occurred at such scores.",
-                few and f"Groups with fewer than 30 people, whose rates are unreliable: {', '.join(few[:10])}.",
-                *(report.limits if report else ()),
+                few
+                and f"Groups with fewer than {SMALL_GROUP} people, whose rates are unreliable: "
+                f"{', '.join(few[:10])}.",
+                *map(unmarked, report.limits if report else ()),
             ),
             (
                 "What level of accuracy is expected, overall and for each group?",

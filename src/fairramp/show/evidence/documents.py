@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fairramp.core.headline import SMALL_GROUP
 from fairramp.core.table import Table, one_line
 from fairramp.core.words import number, percentage
 from fairramp.core.written import inert
 from fairramp.measure.impact import SMALL_SHARE, Impact
 from fairramp.show.evidence.annex import annex
-from fairramp.show.evidence.content import NO_CLAIM, Pack, finding
+from fairramp.show.evidence.content import FEWER_THAN_TWO, NO_CLAIM, Pack, finding
 from fairramp.show.report import Report
 
 #: What each file is, in the order of the index.
@@ -64,6 +65,7 @@ def _index(pack: Pack, names: Sequence[str]) -> str:
     facts = {
         "People in the data": f"{pack.rows:,}",
         "File": about.source,
+        **pack.outcomes,
         "A yes means": about.decision,
         "Responsible": about.owner,
         "Date": about.date,
@@ -73,11 +75,11 @@ def _index(pack: Pack, names: Sequence[str]) -> str:
     }
     return _page(
         pack.title,
-        _list(f"{name}: {text}" for name, text in facts.items() if text),
+        _list([*(f"{name}: {text}" for name, text in facts.items() if text), *filter(None, [about.left_out])]),
+        *([f"**Please note:** {_text(pack.doubt)}"] if pack.doubt else []),
         "## Main findings",
         pack.findings.to_markdown(),
-        "The lowest ratio may belong to a category with few people, where it can be far from 1 by chance alone. "
-        "The numbers of people are in impact-ratios.md.",
+        _whom(pack),
         "## Files",
         Table({"file": [name for name, _ in rows], "content": [text for _, text in rows]}).to_markdown(),
         "## Is this folder unchanged?",
@@ -85,6 +87,24 @@ def _index(pack: Pack, names: Sequence[str]) -> str:
         "change SHA256SUMS, too, so keep a copy of it elsewhere. The same rows, settings and software versions "
         "give the same files, so anyone who has the data can repeat the measurement.",
     )
+
+
+def _whom(pack: Pack) -> str:
+    """Which categories the main findings compare."""
+    small, all_of_them = pack.by_chance, len(pack.by_chance) == len(pack.decided[0].impacts)
+    found = []
+    if not all_of_them:
+        found.append(
+            f"The main findings compare categories with at least {SMALL_GROUP} people, because the ratio of a "
+            "smaller category can be far from 1 by chance alone."
+        )
+    if small:
+        by = "" if all_of_them else f" by {', '.join(map(inert, small))}"
+        found.append(
+            f"{FEWER_THAN_TWO.replace(' have', f'{by} have')}, so the main findings compare all of them, and "
+            "their ratios can be far from 1 by chance alone."
+        )
+    return " ".join([*found, "All categories are in impact-ratios.md."])
 
 
 def _impact_page(pack: Pack) -> str:
@@ -97,7 +117,9 @@ def _impact_page(pack: Pack) -> str:
                 "Selection rate: the share of the people in a category who are selected.",
                 "Impact ratio: the selection rate of a category, divided by that of the category with the "
                 "highest rate. It is 1 for that category and at most 1 for the others.",
-                "The ratio of a category with few people can be far from 1 by chance alone.",
+                "The ratio of a category with few people can be far from 1 by chance alone. The sentences above "
+                f"the tables compare only categories with at least {SMALL_GROUP} people if there are two, and "
+                f"have confidence intervals ({percentage(pack.audit.confidence)}) in brackets.",
                 "Local Law 144 of New York City asks for these rates and ratios. It sets no threshold for the "
                 "ratio, and neither do these tables.",
                 "The rules of this law let an independent auditor leave out a category with less than "
@@ -116,7 +138,7 @@ def _impact_page(pack: Pack) -> str:
     for one in pack.decided:
         parts += [f"## {one.heading}", inert(one.how)]
         for impact in one.impacts:
-            parts += _section(impact, impact.table())
+            parts += _section(impact, impact.table(), pack.audit.confidence)
     if (scored := pack.scored) is not None:
         parts += [
             "## Scores",
@@ -124,11 +146,11 @@ def _impact_page(pack: Pack) -> str:
             f"of all people, {inert(number(scored.median, 4))}. The rule does not change scores.",
         ]
         for impact in scored.impacts:
-            parts += _section(impact, scored.table(impact), f"{scored.side} the median")
+            parts += _section(impact, scored.table(impact), pack.audit.confidence, f"{scored.side} the median")
     return _page("Impact ratios", *parts)
 
 
-def _section(impact: Impact, table: Table, verb: str = "selected") -> list[str]:
+def _section(impact: Impact, table: Table, confidence: float, verb: str = "selected") -> list[str]:
     """A table with its finding above and the unknown people below."""
     found = impact.categories
     people = "person" if found.unknown == 1 else "people"
@@ -138,7 +160,7 @@ def _section(impact: Impact, table: Table, verb: str = "selected") -> list[str]:
     note = f" Below {share} of all people: {len(small):,} of {len(found.labels):,} categories." if small else ""
     return [
         f"### By {_text(found.name)}",
-        _text(finding(impact, verb)),
+        _text(finding(impact, confidence, verb)),
         table.to_markdown(),
         _text(f"{unknown}{note}"),
     ]

@@ -5,7 +5,7 @@ rows  →  audit, impact ratios  →  Pack          with a rule, also its certif
 
 import platform
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -15,11 +15,14 @@ from fairramp._version import __version__
 from fairramp.core.checks import check_flag, check_length
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, canonical_label, show_label
+from fairramp.core.public import public
 from fairramp.core.words import percent
+from fairramp.data.aligned import check_aligned
 from fairramp.data.arrays import as_scores
 from fairramp.data.groups import encode_groups
 from fairramp.data.sample import Sample
 from fairramp.errors import FairrampWarning, InputError, UnsupportedError
+from fairramp.fit.direction import direction_doubt
 from fairramp.fit.settings import Settings
 from fairramp.measure.audit import audit
 from fairramp.measure.audited import Audit
@@ -30,14 +33,16 @@ from fairramp.rule.rule import Rule
 from fairramp.show.describe import certificate_of
 from fairramp.show.evidence.content import Decided, Pack, Scored
 from fairramp.show.evidence.folder import Evidence
+from fairramp.show.labels import LabelNames
 from fairramp.show.report.content import about_of
 from fairramp.show.report.make import make_content
-from fairramp.show.words import plain_name
+from fairramp.show.words import plain_name, unmarked
 
 #: Packages that the numbers depend on.
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals")
 
 
+@public
 def evidence(
     scores: Any,
     groups: Any,
@@ -60,6 +65,8 @@ def evidence(
     source: str | None = None,
     date: str | None = None,
     sources: Mapping[str, str] | None = None,
+    label_names: Sequence[str] | None = None,
+    left_out: str | None = None,
     report: bool = True,
 ) -> Evidence:
     """Make a folder for an auditor: impact ratios, the audit, the rule, and facts that the EU AI Act lists.
@@ -94,6 +101,8 @@ def evidence(
         There is no default date, so the same input gives the same files.
     sources : mapping of str to str, optional
         SHA-256 of the files that the rows came from, by name.
+    label_names, left_out : optional
+        What the labels stand for and which rows are not here, as in `Rule.report`.
     report : bool, default True
         Whether to add the rule's report as an HTML page; requires the extra `report`.
 
@@ -117,7 +126,8 @@ def evidence(
     if isinstance(unknown, str) or not isinstance(unknown, Collection):
         raise InputError("must be a list of values", argument="unknown", got=unknown)
     check_flag("report", report)
-    about = about_of(title, decision=decision, owner=owner, source=source, date=date)
+    about = about_of(title, decision=decision, owner=owner, source=source, date=date, left_out=left_out)
+    names = LabelNames.of(label_names)
     given: dict[str, Any] = {
         "strata": strata,
         "group_probabilities": group_probabilities,
@@ -130,7 +140,8 @@ def evidence(
         cutoff=found.cutoff,
         higher_is_better=found.higher_is_better,
     )
-    sample = Sample.of_arrays(scores, groups, scale=settings.meaning)
+    check_aligned(scores=scores, groups=groups, categories=categories, ids=ids)
+    sample = Sample.of_arrays(scores, groups, labels, scale=settings.meaning)
     try:
         codes = encode_groups(groups if categories is None else categories)
     except InputError as error:
@@ -152,6 +163,8 @@ def evidence(
                 owner=owner,
                 source=source,
                 date=date,
+                label_names=label_names,
+                left_out=left_out,
             )
     chances = None
     if rule is not None:
@@ -177,6 +190,8 @@ def evidence(
             **{name: version(name) for name in _PACKAGES},
         },
         sources=dict(sources or {}),
+        label_names=names,
+        doubt=unmarked(direction_doubt(sample, names.favorable)),
     )
     return Evidence(pack, report)
 

@@ -18,11 +18,11 @@ from fairramp.core.cells import stratum_index
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats
 from fairramp.core.events import class_event
-from fairramp.core.labels import label_key, show_label
+from fairramp.core.headline import SMALL_GROUP
+from fairramp.core.labels import label_key, show_labels
 from fairramp.data.classes import ClassSample
 from fairramp.data.probable import refuse_probabilities
 from fairramp.errors import FairrampWarning, InputError
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate
 from fairramp.measure.class_audit import audit_class_sample
 from fairramp.measure.class_audited import ClassSelection
@@ -87,6 +87,8 @@ class ClassContent(PageContent):
         The limits on the gap in the population, in words and in numbers.
     judgment : Judgment
         The verdicts on these rows and for new people.
+    largest_gaps : pair of float
+        Largest gap of a class before and after, between the groups that are large enough to judge.
     """
 
     classes: tuple[str, ...]
@@ -107,6 +109,7 @@ class ClassContent(PageContent):
     wrong: float | None
     guarantee: sentences.Guarantee
     judgment: Judgment
+    largest_gaps: tuple[float, float]
 
 
 def make_class_content(
@@ -125,10 +128,12 @@ def make_class_content(
     review_date: str | None = None,
     confidence: float = 0.95,
     group_probabilities: Any = None,
+    left_out: str | None = None,
 ) -> ClassContent:
     """Compute the content of a report; see `ClassRule.report`."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    about = about_of(title, decision=decision, owner=owner, source=source, date=date, review_date=review_date)
+    dates = {"date": date, "review_date": review_date}
+    about = about_of(title, decision=decision, owner=owner, source=source, left_out=left_out, **dates)
     refuse_probabilities(groups, "A report by true group")
     record, event = rule.record, class_event(rule.classes)
     with warnings.catch_warnings():
@@ -147,7 +152,7 @@ def make_class_content(
     fingerprint = class_fingerprint(rule, given)
     in_sample = None if record is None else record.fingerprint == fingerprint
     rows = _Rows.of(rule, sample)
-    names = tuple(plain_name(show_label(label)) for label in found.groups)
+    names = tuple(map(plain_name, show_labels(found.groups)))
     small = np.array(found.rows) < SMALL_GROUP
     known: Certificate | str = (
         certify_class_sample(rule, confidence, sample)
@@ -169,6 +174,7 @@ def make_class_content(
         is_new=in_sample is False,
         has_drifted=False,
     )
+    limit = Limit(rule.max_gap, False, confidence)
     columns = rule.columns.grouped or sample.columns.groups or ("group",)
     group_name = plain_name(" / ".join(columns))
     return ClassContent(
@@ -224,7 +230,11 @@ def make_class_content(
         guarantee=sentences.Guarantee(known)
         if isinstance(known, str)
         else sentences.guarantee(known, len(rule.groups) > 1),
-        judgment=judge(rule, Limit(rule.max_gap, False, confidence), evidence, known),
+        judgment=judge(rule, limit, evidence, known),
+        largest_gaps=(
+            evidence.furthest(limit, evidence.judged, before=True),
+            evidence.furthest(limit, evidence.judged),
+        ),
     )
 
 

@@ -65,6 +65,9 @@ def render_classes(content: ClassContent) -> str:
         },
         aim=f"all groups{' of a stratum' if s['stratified'] else ''} get each class at similar rates",
         facts=facts(content, None if (decided := content.about.decision or "") in content.title else decided),
+        term="The gap of a class is its highest rate in the groups minus its lowest, in percentage points."
+        if len(content.groups) > 1
+        else "",
         classes=[f"class-{c}" for c in range(len(drawn))],
         thirds=len(drawn) not in (1, 2, 4),
         costs=_COSTS,
@@ -131,8 +134,8 @@ def _say(content: ClassContent) -> dict[str, Number]:
 
 
 def _lead(content: ClassContent) -> str:
-    """The largest gap before and after."""
-    was, now, limit = content.before.gap, content.after.gap, content.settings["max_gap"]
+    """The largest gap before and after, between the groups that are large enough to judge."""
+    (was, now), limit = content.largest_gaps, content.settings["max_gap"]
     if len(content.groups) == 1:
         return "Rates of each class"
     return f"Rates of each class: largest gap {points(was)} → {points(now)}, limit {exact_points(limit)}"

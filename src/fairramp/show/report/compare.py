@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.bands import Gap
+from fairramp.core.bands import Gap, smallest_ratio
 from fairramp.core.blocks import map_blocks
-from fairramp.core.curve import Floats
+from fairramp.core.cells import largest_gap
+from fairramp.core.curve import Booleans, Floats, Integers
+from fairramp.core.headline import judged, with_small
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
@@ -185,7 +187,7 @@ def compare_rules(
     sentence = (
         _SAME.format(marked(called))
         if same
-        else f"{_differing(here, there, of, marked(called))} {_gaps(rule, after, own)}"
+        else f"{_differing(here, there, of, marked(called))} {_gaps(rule, after, own, measured.strata)}"
     )
     changed_to_yes, changed_to_no = found.changed_to_yes, found.changed_to_no
     return Compared(
@@ -211,7 +213,7 @@ def compare_rules(
         rows_differing=float(rows.sum()),
         guarantee=sentences.Guarantee(refused)
         if refused
-        else sentences.guarantee(certify(other, confidence), len(other.groups) > 1),
+        else sentences.guarantee(certify(other, confidence), len(other.groups) > 1, known.label_names),
     )
 
 
@@ -305,20 +307,31 @@ def _differing(here: float, there: float, total: tuple[int, str], name: str) -> 
     )
 
 
-def _gaps(rule: Rule, here: Selection, there: Selection) -> str:
+def _gaps(rule: Rule, here: Selection, there: Selection, strata: Integers | None) -> str:
     """The gaps of both rules, or their ratios if the reported rule limits the ratio."""
     found = []
     for event in rule.event.simple:
         pair = here.rates[event.name], there.rates[event.name]
+        keep = judged(pair[0].rows, strata)
         of = "" if not event.needs_labels else f" between {event.rate}s"
-        if rule.min_ratio is None:
-            what, (ours, theirs) = f"Gap{of}", (points(one.gap) for one in pair)
-        else:
-            what = f"Ratio{of.replace('between', 'of')}"
-            ours, theirs = (number(one.ratio, 2) for one in pair)
-        both = f"{ours} under both rules" if ours == theirs else f"{ours} here, {theirs} under the other rule"
-        found.append(f"{what}: {both}.")
+        if rule.min_ratio is not None:
+            of = of.replace("between", "of")
+        found.append(f"{'Gap' if rule.min_ratio is None else 'Ratio'}{of}: {_both(rule, pair, strata, keep)}.")
+        if not keep.all():
+            found.append(f"{with_small(keep, event)}: {_both(rule, pair, strata)}.")
     return " ".join(found) if len(here.rates[rule.event.simple[0].name].rate) > 1 else ""
+
+
+def _both(
+    rule: Rule, pair: tuple[GroupRates, GroupRates], strata: Integers | None, keep: Booleans | slice = slice(None)
+) -> str:
+    """The gaps or ratios of two rules, between all groups or those to keep."""
+    of = None if strata is None else strata[keep]
+    rates = [np.array(one.rate)[keep] for one in pair]
+    ours, theirs = (
+        points(largest_gap(r, of)) if rule.min_ratio is None else number(smallest_ratio(r, of), 2) for r in rates
+    )
+    return f"{ours} under both rules" if ours == theirs else f"{ours} here, {theirs} under the other rule"
 
 
 def _settings(rule: Rule, other: Rule) -> tuple[tuple[str, str, str], ...]:

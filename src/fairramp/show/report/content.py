@@ -12,6 +12,7 @@ from fairramp.core.words import plain
 from fairramp.errors import InputError
 from fairramp.measure.rates import GroupRates, Selection
 from fairramp.show.answers import AnswerForm
+from fairramp.show.labels import LABELS, LabelNames
 from fairramp.show.report.compare import Compared
 from fairramp.show.report.verdicts import Judgment
 from fairramp.show.sentences import Guarantee
@@ -73,6 +74,8 @@ class About:
     owner, source, date, review_date : str or None
         Who is responsible for the rule, the name of the file with the rows, the date of the report, and the date
         by which the rule is to be reviewed.
+    left_out : str or None
+        Which rows of the file are missing, and why.
     """
 
     decision: str | None = None
@@ -80,6 +83,7 @@ class About:
     source: str | None = None
     date: str | None = None
     review_date: str | None = None
+    left_out: str | None = None
 
 
 def about_of(title: str | None, **said: str | None) -> About:
@@ -275,6 +279,8 @@ class Content(PageContent):
         How a person's threshold follows from those of the groups; empty if every person belongs to one group.
     parts : tuple of int, or None
         Index of each group's stratum or attribute; None if all groups are compared.
+    label_names : LabelNames
+        What the labels stand for.
     """
 
     score_range: tuple[float, float]
@@ -293,6 +299,7 @@ class Content(PageContent):
     compared: Compared | None
     mixing: str = ""
     parts: tuple[int, ...] | None = None
+    label_names: LabelNames = LABELS
 
     @property
     def has_parts(self) -> bool:

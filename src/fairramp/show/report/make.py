@@ -10,7 +10,7 @@ rates, or true or false positive rates.
 import platform
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 from math import nan, prod
 from typing import Any
@@ -22,10 +22,11 @@ from fairramp.core.cells import strata_slices
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats
 from fairramp.core.events import SELECTION, Event
-from fairramp.core.labels import Label, label_of, label_parts, show_label
+from fairramp.core.headline import SMALL_GROUP
+from fairramp.core.labels import Label, label_of, label_parts, show_labels
 from fairramp.core.ramps import Ramp
 from fairramp.errors import FairrampWarning
-from fairramp.fit.settings import SMALL_GROUP
+from fairramp.fit.direction import DirectionWarning, direction_doubt, warn_direction
 from fairramp.measure.audit import audit
 from fairramp.measure.certificate import Certificate, certify
 from fairramp.measure.drift import Check
@@ -34,6 +35,7 @@ from fairramp.measure.rates import GroupRates, Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
 from fairramp.show.answers import AnswerForm, answer_forms
+from fairramp.show.labels import LabelNames
 from fairramp.show.report.compare import Compared, check_comparable, compare_rules
 from fairramp.show.report.content import About, Content, Group, Outcome, People, about_of, title_of
 from fairramp.show.report.measured import KnownRows, Measured, widths
@@ -66,12 +68,23 @@ def make_content(
     label_column: str | None = None,
     weight_column: str | None = None,
     positive_label: str | None = None,
+    reading: Sequence[str] = (),
+    label_names: Sequence[str] | None = None,
+    left_out: str | None = None,
 ) -> Content:
-    """Compute the content of a report; see `Rule.report`. Names of columns and a label are for commands."""
+    """Compute the content of a report; see `Rule.report`.
+
+    Names of columns, a label and the options with which a file was read are for commands.
+    """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    about = about_of(title, decision=decision, owner=owner, source=source, date=date, review_date=review_date)
-    known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight, group_probabilities)
+    dates = {"date": date, "review_date": review_date}
+    about = about_of(title, decision=decision, owner=owner, source=source, left_out=left_out, **dates)
+    named = LabelNames.of(label_names)
+    known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight, group_probabilities, named)
     check_comparable(rule, compare, compare_name, known)
+    warn_direction(known.sample, fitted=True)
+    if doubt := direction_doubt(known.sample, named.favorable):
+        known = replace(known, notes=(doubt, *known.notes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairrampWarning)  # the notes say it instead
         rules, fingerprint = slider_rules(rule, known)
@@ -98,11 +111,13 @@ def make_content(
         own_limits = sentences.FRESH_ONLY[in_sample].format(parts="thresholds")
     else:
         own_limits = refused or certify(rule, confidence)
-    checked = (
-        rule.check(scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence)
-        if refused is None
-        else None
-    )
+    checked = None
+    if refused is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DirectionWarning)  # it was said above
+            checked = rule.check(
+                scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence
+            )
     return content_of(
         rule,
         rules,
@@ -110,7 +125,7 @@ def make_content(
         measured,
         about,
         title=title,
-        sources=Sources(source, label_column, weight_column, positive_label),
+        sources=Sources(source, label_column, weight_column, positive_label, tuple(reading)),
         fingerprint=fingerprint,
         in_sample=in_sample,
         own_limits=own_limits,
@@ -139,11 +154,11 @@ def content_of(
     compared: Compared | None = None,
 ) -> Content:
     """The content, from what was measured; `own_limits` are the limits of the reported rule for new people."""
-    sample, scale, record = known.sample, known.sample.scale, rule.record
+    sample, scale, record, label_names = known.sample, known.sample.scale, rule.record, known.label_names
     ramps = [known.ramps(one) for one in rules]
     confidence, (before, selected) = measured.confidence, measured.before
     own = next(i for i, one in enumerate(rules) if one is rule)
-    names = tuple(plain_name(show_label(label)) for label in known.groups)
+    names = tuple(map(plain_name, show_labels(known.groups)))
     fewest = np.min([before.rates[event.name].rows for event in rule.event.simple], axis=0)
     elsewhere = sentences.elsewhere(sentences.refusal(rule), len(known.groups))
     outcomes = tuple(
@@ -166,6 +181,7 @@ def content_of(
                 has_drifted=checked is not None and checked.has_drifted and one is rule,
             ),
             fit_command(one, known.settings, sources, sample.labels is not None, sample.weights is not None),
+            label_names,
             is_own=one is rule,
         )
         for one, placed, chances, after in zip(rules, ramps, measured.chances, measured.afters, strict=True)
@@ -219,14 +235,18 @@ def content_of(
         selected_before=selected,
         overall_rate_before=measured.sums.overall(measured.own),
         people_before=_people(measured, measured.own),
-        sentence=sentences.comparison(before, names, measured.strata, rule.event, within),
+        sentence=sentences.comparison(before, names, measured.strata, rule.event, within, label_names),
         selected_sentence=sentences.comparison(before, names, measured.strata) if selected else "",
         outcomes=outcomes,
         own=own,
         is_kept=None if checked is None else not checked.has_drifted,
-        drift=None if checked is None else sentences.drift(checked, in_sample),
-        notes=(*known.notes, *sentences.notes(rule, known.groups, before, in_sample), *audited),
-        limits=sentences.limits(rule.event, rule.membership),
+        drift=None if checked is None else sentences.drift(checked, in_sample, label_names),
+        notes=(
+            *known.notes,
+            *sentences.notes(rule, known.groups, before, in_sample, label_names),
+            *audited,
+        ),
+        limits=sentences.limits(rule.event, rule.membership, label_names),
         data_fingerprint=fingerprint,
         fit_fingerprint=record.fingerprint if record else None,
         rule_fingerprint=rule.fingerprint,
@@ -241,6 +261,7 @@ def content_of(
         mixing=" ".join(rule.mixing),
         parts=None if measured.strata is None else tuple(measured.strata.tolist()),
         compared=compared,
+        label_names=label_names,
     )
 
 
@@ -330,6 +351,7 @@ def _outcome(
     certificate: Certificate | str,
     evidence: Evidence,
     command: str,
+    label_names: LabelNames,
     *,
     is_own: bool,
 ) -> Outcome:
@@ -360,7 +382,7 @@ def _outcome(
         people=_people(measured, chances),
         guarantee=sentences.Guarantee(certificate)
         if isinstance(certificate, str)
-        else sentences.guarantee(certificate, len(rule.groups) > 1),
+        else sentences.guarantee(certificate, len(rule.groups) > 1, label_names),
         judgment=judge(rule, Limit.of(rule, measured.confidence, is_own=is_own), evidence, certificate),
         command=command,
         shifts=None
@@ -368,6 +390,6 @@ def _outcome(
         else tuple(rule.threshold_of(ramp) - rule.threshold_of(rule.base) for ramp in placed),
         sentence=sentences.STANDS
         if stands
-        else sentences.comparison(after, names, measured.strata, rule.event, _within(rule)),
+        else sentences.comparison(after, names, measured.strata, rule.event, _within(rule), label_names),
         selected_sentence=sentences.comparison(after, names, measured.strata) if selected and not stands else "",
     )

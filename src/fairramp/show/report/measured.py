@@ -31,6 +31,7 @@ from fairramp.fit.settings import Settings
 from fairramp.measure.means import Sums
 from fairramp.measure.rates import GroupRates, Selection, selection
 from fairramp.rule.rule import Rule
+from fairramp.show.labels import LABELS, LabelNames
 from fairramp.show.sentences import coverage
 from fairramp.show.words import isolated, plain_name
 
@@ -54,6 +55,7 @@ class KnownRows:
     settings: Settings
     notes: tuple[str, ...]
     attributes: Attributes | None = None  # of a rule by each of several
+    label_names: LabelNames = LABELS
 
     @classmethod
     def of(
@@ -65,6 +67,7 @@ class KnownRows:
         strata: Any,
         weights: Any,
         group_probabilities: Any = None,
+        names: LabelNames = LABELS,
     ) -> "KnownRows":
         """Check the rows and leave out, with a note, those of groups that the rule does not know.
 
@@ -113,12 +116,12 @@ class KnownRows:
         notes = {
             **dict.fromkeys(coverage(gone, others, len(rule.groups) - present_groups, len(rule.groups)), True),
             **{
-                f"Groups without {part.rows}, which are left out of this page: {named(pairs)}.": bool(pairs)
-                for part, pairs in lacking.items()
+                f"Groups without {rows}, which are left out of this page: {named(pairs)}.": bool(pairs)
+                for rows, pairs in ((names.event(part).rows, pairs) for part, pairs in lacking.items())
             },
             note: note != "",
         }
-        return cls(sample, settings, tuple(text for text, holds in notes.items() if holds), attributes)
+        return cls(sample, settings, tuple(text for text, holds in notes.items() if holds), attributes, names)
 
     @property
     def groups(self) -> tuple[Label, ...]:

@@ -28,14 +28,15 @@ from fairramp.show.report.content import Content, PageContent
 from fairramp.show.report.say import COSTS, figures_before, limit_of, say
 from fairramp.show.report.tables import Number, PageTable, cell, csv_tables, decimals_of, page_tables, values
 from fairramp.show.report.texts import (
-    AIMS,
-    about_label,
+    aim,
+    counted,
     frontier_caption,
     frontier_heading,
     is_ratio,
     limit_name,
     other_events,
     scores_caption,
+    term,
 )
 from fairramp.show.report.verdicts import Judgment
 from fairramp.show.words import full, largest
@@ -153,9 +154,10 @@ def page_parts(content: Content) -> Parts:
     ]
     forms = list(content.answers if content.mixing else [content.answers[k] for k in seats])
     more = {
-        "aim": f"{AIMS[content.event.name]}{_EACH if content.settings['membership'] == 'each' else ''}",
+        "aim": f"{aim(content)}{_EACH if content.settings['membership'] == 'each' else ''}",
         "compared": [_figure(content, event) for event in content.event.simple],
         "others": [_figure(content, event) for event in other_events(content)],
+        "term": term(content),
         "costs": COSTS,
         "many": len(content.groups) > MANY_ROWS,
         "figures": figures_before(content),
@@ -297,6 +299,7 @@ def facts(content: PageContent, decision: str | None) -> list[str]:
         decision,
         about.source,
         f"{rows}, {which[content.in_sample]}" if content.in_sample in which else rows,
+        about.left_out and about.left_out.removesuffix("."),
         f"rule {content.rule_fingerprint[:8]}",
         f"fairramp {content.versions['fairramp']}",
         about.date,
@@ -306,7 +309,7 @@ def facts(content: PageContent, decision: str | None) -> list[str]:
 
 def _figure(content: Content, event: Event) -> dict[str, str]:
     """A chart of rates: its name, and what it counts."""
-    return {"key": event.name, "counted": about_label(event)}
+    return {"key": event.name, "counted": counted(content, event)}
 
 
 def _requested(content: Content) -> str:
@@ -330,6 +333,7 @@ def _approval(content: PageContent, judgment: Judgment) -> list[tuple[str, str]]
         ("Decision", about.decision or "not given"),
         ("Owner", about.owner or "not given"),
         ("Data file", about.source or "not given"),
+        *_left_out(content),
         ("Date of this report", about.date or "not given"),
         ("Same rows as the fit", _SAME[content.in_sample]),
         ("Rule (fingerprint)", content.rule_fingerprint),
@@ -340,6 +344,11 @@ def _approval(content: PageContent, judgment: Judgment) -> list[tuple[str, str]]
             if text
         ),
     ]
+
+
+def _left_out(content: PageContent) -> list[tuple[str, str]]:
+    """The rows of the file that are not on this page."""
+    return [("Rows left out", content.about.left_out)] if content.about.left_out else []
 
 
 def _origin(content: Content) -> list[tuple[str, str]]:
@@ -377,6 +386,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
             f"{' percent' if s['scale'] == 'percent' else ''}",
         ),
         ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}{lower}"),
+        *(content.label_names.listed().items() if content.labeled else ()),
     )
 
 
@@ -388,6 +398,7 @@ def origin(content: PageContent, *fit: tuple[str, str]) -> list[tuple[str, str]]
         ("These rows (fingerprint)", content.data_fingerprint),
         ("Fit rows (fingerprint)", content.fit_fingerprint or "not recorded"),
         ("Same rows as the fit", _SAME[content.in_sample]),
+        *_left_out(content),
         *fit,
         ("Groups not in the fit rows", s["unseen_group"]),
         ("Weighted rows", "yes" if content.weighted else "no"),

@@ -4,12 +4,16 @@ from collections.abc import Callable
 from functools import partial
 from math import nan
 
+import numpy as np
+
 from fairramp.core.cells import largest_gap
+from fairramp.core.curve import Booleans
 from fairramp.core.events import SELECTION, Event
+from fairramp.core.headline import ends, joined, judged
 from fairramp.core.words import exact_points, number, percent, points, with_interval
 from fairramp.show.report.content import Content, Outcome, PageContent
 from fairramp.show.report.tables import Number
-from fairramp.show.report.texts import about_label, is_ratio, other_events
+from fairramp.show.report.texts import counted, is_ratio, other_events
 from fairramp.show.report.verdicts import Judgment, ratio_words
 from fairramp.show.sentences import Guarantee
 from fairramp.show.words import full, isolated, people
@@ -46,8 +50,8 @@ def say(content: Content, o: Outcome) -> dict[str, Number]:
     for event in content.event.simple:
         texts[f"lead_{event.name}"] = _lead(content, o, event)
     for event in other_events(content):
-        was, now = (points(found.rates[event.name].gap) for found in (content.before, o.after))
-        texts[f"lead_{event.name}"] = f"{about_label(event).capitalize()}: gap {now}, was {was}"
+        was, now = map(points, _gaps(content, o, event))
+        texts[f"lead_{event.name}"] = f"{_capital(counted(content, event))}: gap {now}, was {was}"
     said = {name: (text, "") for name, text in texts.items()}
     said |= {"limit": limit_of(o), "guarantee": (o.guarantee.sentence, full(o.guarantee.estimated))}
     return said | _figures(content, o) | _costs(content, o)
@@ -73,33 +77,53 @@ def spelled_out(value: float | None, spelled: Callable[[float], str]) -> Number:
 def _lead(content: Content, o: Outcome, event: Event) -> str:
     """The rates of the groups with the lowest and the highest rate before, before and after.
 
-    Groups with few people do not lead, unless there are no others. Of several attributes, the one with the
-    largest gap before leads.
+    Groups that are too small to judge do not lead. Of several attributes, the one with the largest gap before
+    leads.
     """
     before, after = content.before.rates[event.name].rate, o.after.rates[event.name].rate
-    judged = [i for i, group in enumerate(content.groups) if not group.small] or list(range(len(before)))
+    seats = np.flatnonzero(_large(content, event)).tolist()
     if content.settings["membership"] == "each" and content.parts is not None:
-        each = [[i for i in judged if content.parts[i] == part] for part in sorted(set(content.parts))]
-        judged = max(filter(None, each), key=lambda seats: largest_gap([before[i] for i in seats]))
-    ordered = sorted(judged, key=before.__getitem__)
-    chosen = ordered if len(ordered) <= 2 else [ordered[0], ordered[-1]]
-    if len(judged) == 2:
-        chosen = judged
-    names = [isolated(content.groups[i].name) for i in chosen]
-    said = [f"{name} {percent(before[i])} → {percent(after[i])}" for name, i in zip(names, chosen, strict=True)]
-    text = ", ".join(said) if len(judged) <= 2 else f"lowest before: {said[0]}; highest before: {said[1]}"
-    text = text if event is SELECTION else f"{event.rate}s: {text}"
+        each = [[i for i in seats if content.parts[i] == part] for part in sorted(set(content.parts))]
+        seats = max(filter(None, each), key=lambda some: largest_gap([before[i] for i in some]))
+    chosen = [[i] for i in seats]
+    if len(seats) > 2:
+        high, low = ends([before[i] for i in seats])
+        chosen = [[seats[k] for k in found] for found in (low, high)]
+    said = []
+    for tied in chosen:
+        names = joined([isolated(content.groups[i].name) for i in tied])
+        now = " to ".join(dict.fromkeys(percent(end([after[i] for i in tied])) for end in (min, max)))
+        said.append(f"{names} {percent(before[tied[0]])} → {now}")
+    text = ", ".join(said) if len(seats) <= 2 else f"lowest before: {said[0]}; highest before: {said[1]}"
+    return _capital(text if event is SELECTION else f"{event.rate}s: {text}")
+
+
+def _capital(text: str) -> str:
+    """A text at the start of a sentence."""
     return text[:1].upper() + text[1:]
 
 
+def _large(content: Content, event: Event) -> Booleans:
+    """The groups that are large enough to judge."""
+    return judged(content.before.rates[event.name].rows, content.parts)
+
+
+def _gaps(content: Content, o: Outcome, event: Event) -> tuple[float, float]:
+    """The gap before and after, between the groups that are large enough to judge."""
+    keep = _large(content, event)
+    strata = None if content.parts is None else np.array(content.parts)[keep]
+    was, now = (np.array(found.rates[event.name].rate)[keep] for found in (content.before, o.after))
+    return (largest_gap(was, strata), largest_gap(now, strata)) if keep.any() else (np.nan, np.nan)
+
+
 def _harm(content: Content, o: Outcome) -> str:
-    """Names the other rates that the rule drives apart, by a point or more."""
+    """Names the other rates that the rule drives apart, by a point or more, between groups that can be judged."""
     grown = []
     for event in other_events(content):
-        was, now = (found.rates[event.name].gap for found in (content.before, o.after))
+        was, now = _gaps(content, o, event)
         if now - was >= WORTH_TELLING:
-            among = f"{about_label(event)} (recorded outcome {'yes' if event.label else 'no'})"
-            grown.append(f"among {among}, the gap between groups grows from {points(was)} to {points(now)}")
+            among, grows = counted(content, event), f"grows from {points(was)} to {points(now)}"
+            grown.append(f"among {among}, the gap between groups {grows}")
     return f"Side effect: {'; '.join(grown)}." if grown else ""
 
 
@@ -112,14 +136,14 @@ def _thresholds(o: Outcome) -> str:
 def rates_label(content: PageContent, rate: str, rates: tuple[float, ...]) -> str:
     """The rates under the rule, for people who do not see the chart; `rate` is what they are called."""
     names = [isolated(group.name) for group in content.groups]
-    known = sorted((i for i in range(len(names)) if rates[i] == rates[i]), key=rates.__getitem__)
+    there = [i for i in range(len(names)) if rates[i] == rates[i]]
+    large = [i for i in there if not content.groups[i].small]
+    known = large if len(large) > 1 else there
     if not known:
         return f"Chart: {rate} before and after."
-    low, high = known[0], known[-1]
-    return (
-        f"Chart: {rate} before and after. After: from {percent(rates[low])} for {names[low]} to "
-        f"{percent(rates[high])} for {names[high]}; see the tables below."
-    )
+    high, low = ([known[k] for k in found] for found in ends([rates[i] for i in known]))
+    lowest, highest = (f"{percent(rates[at[0]])} for {joined([names[i] for i in at])}" for at in (low, high))
+    return f"Chart: {rate} before and after. After: from {lowest} to {highest}; see the tables below."
 
 
 def figures_before(content: Content) -> list[tuple[str, str, Number]]:
@@ -197,16 +221,16 @@ def cost_texts(
     `changed` and `drawn` are numbers of people and shares; `accuracies` are those before and after.
     """
     said = {
-        "changed": (_people(changed[0]), f"get a different answer ({percent(changed[1])})", changed[0]),
-        "drawn": (_people(drawn[0]), f"are decided at random ({percent(drawn[1])})", drawn[0]),
-        "wrong": ("Errors unknown", "these rows have no labels", nan),
+        "changed": _people(*changed, "gets a different answer", "get a different answer"),
+        "drawn": _people(*drawn, "is decided at random", "are decided at random"),
+        "wrong": ("Errors unknown", "these rows have no outcomes", nan),
         **more,
     }
     if more_wrong is not None:
         accuracy = " → ".join(percent(accuracy or 0.0) for accuracy in accuracies)
         said["wrong"] = (
-            _difference(more_wrong, "errors"),
-            f"answers that disagree with the label; accuracy {accuracy}",
+            _difference(more_wrong, "error", "errors"),
+            f"answers that disagree with the outcome; accuracy {accuracy}",
             more_wrong,
         )
     return {
@@ -215,13 +239,16 @@ def cost_texts(
     }
 
 
-def _people(n: float) -> str:
+def _people(n: float, share: float, one: str, several: str) -> tuple[str, str, float]:
+    """A number of people, what happens to them, by number, and the number itself."""
     text = people(n) or "0"
-    return f"{text} {'person' if text in ('1', '<1') else 'people'}"
+    noun, verb = ("person", one) if text in ("1", "<1") else ("people", several)
+    return f"{text} {noun}", f"{verb} ({percent(share)})", n
 
 
-def _difference(n: float, what: str = "people") -> str:
+def _difference(n: float, one: str = "person", several: str = "people") -> str:
     """How many more or fewer people there are, in whole people."""
-    if people(abs(n)) in ("", "<1"):
-        return f"As many {what}"
-    return f"{people(abs(n))} {'more' if n > 0 else 'fewer'} {what}"
+    text = people(abs(n))
+    if text in ("", "<1"):
+        return f"As many {several}"
+    return f"{text} {'more' if n > 0 else 'fewer'} {one if text == '1' else several}"

@@ -71,12 +71,16 @@ def _grid(reach: float, most: int, smallest: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Sources:
-    """Names of the file and the columns that the rows came from, and of the positive label, if known."""
+    """Names of the file and the columns that the rows came from, and of the positive label, if known.
+
+    `reading` are the options with which the file was read, as typed.
+    """
 
     data: str | None = None
     label: str | None = None
     weight: str | None = None
     positive: str | None = None
+    reading: tuple[str, ...] = ()
 
 
 def fit_command(rule: Rule, settings: Settings, sources: Sources, labeled: bool, weighted: bool) -> str:
@@ -115,14 +119,15 @@ def fit_words(rule: Rule, settings: Settings, sources: Sources, labeled: bool, w
     words += [word for name in columns.groups or ("GROUP",) for word in ("--group", name)]
     strata = columns.strata or ("STRATA",) if rule.stratified else ()
     words += [word for name in strata for word in ("--strata", name)]
-    if settings.needs_labels and labeled:
+    # Rows without a label are left out, too.
+    if labeled and (settings.needs_labels or "--skip-invalid" in sources.reading):
         words += ["--label", sources.label or "LABEL"]
         words += [] if sources.positive is None else ["--positive", sources.positive]
     words += ["--weight", sources.weight or "WEIGHT"] if weighted else []
     words += [limit[0], _spelled(limit[1])]
     words += [word for name, (value, holds) in options.items() if holds for word in (name, _spelled(value))]
     words += [] if rule.higher_is_better else ["--lower-is-better"]
-    return words
+    return [*words, *sources.reading]
 
 
 def _spelled(value: object) -> str:

@@ -51,7 +51,7 @@ def page_tables(content: Content) -> list[PageTable]:
         ),
     ]
     if content.labeled:
-        text = f"Measured against the labels. {abbreviations()} {ci}"
+        text = f"Measured against the outcomes. {abbreviations(content)} {ci}"
         found.append(PageTable("errors", "Errors, group by group", text, _error_columns(content)))
     return found
 
@@ -62,7 +62,7 @@ def audit_table(content: Content) -> PageTable:
     text = f"Brackets: {percentage(content.confidence)} confidence interval."
     if content.labeled:
         columns += [column for column in _error_columns(content) if not column.moves]
-        text = f"Measured against the outcomes. {abbreviations()} {text}"
+        text = f"Measured against the outcomes. {abbreviations(content)} {text}"
     columns = [column._replace(heading=column.heading.replace(" before", "")) for column in columns]
     return PageTable("audit", "The classifier alone, group by group", text, columns)
 
@@ -113,8 +113,9 @@ def _error_columns(content: Content) -> list[Column]:
     found = []
     for name in ("true_positive", "false_positive"):
         event = EVENTS[name]
-        rows = {f"label_{event.label}": f"before.rates.{name}.rows"}
-        found += [Column(f"label {event.label}", "count", rows, moves=False), *_rates(event, event.short)]
+        outcome = "favorable outcome" if event.label else "other outcome"
+        rows = {outcome.replace(" ", "_"): f"before.rates.{name}.rows"}
+        found += [Column(outcome, "count", rows, moves=False), *_rates(event, event.short)]
     return [
         *found,
         Column("accuracy before", "share", {"accuracy_before": "before.accuracy"}, moves=False),

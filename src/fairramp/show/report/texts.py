@@ -4,19 +4,19 @@ from fairramp.core.events import EVENTS, SELECTION, Event
 from fairramp.show.report.content import Content
 
 #: What the rule does, by the event whose rates it makes equal; at the end of a sentence.
-AIMS = {
+_AIMS = {
     "selection": "all groups are selected at similar rates",
-    "true_positive": "all groups have similar true positive rates, the rates at which people with label 1 "
-    "are selected",
-    "false_positive": "all groups have similar false positive rates, the rates at which people with label 0 "
-    "are selected",
+    "true_positive": "all groups have similar true positive rates, the rates at which {favorable} are selected",
+    "false_positive": "all groups have similar false positive rates, the rates at which {other} are selected",
     "odds": "all groups have similar true positive rates and similar false positive rates, the rates at which "
-    "people with label 1 and people with label 0 are selected",
+    "{favorable} and {other} are selected",
 }
-_SHORT = (
-    "TPR, the true positive rate, is the share of people with label 1 who are selected. FPR, the false positive "
-    "rate, is the same for label 0."
-)
+
+
+def aim(content: Content) -> str:
+    """What the rule does, at the end of a sentence."""
+    favorable, other = map(content.label_names.people, (1, 0))
+    return _AIMS[content.event.name].format(favorable=favorable, other=other)
 
 
 def other_events(content: Content) -> list[Event]:
@@ -33,6 +33,16 @@ def is_ratio(content: Content) -> bool:
     return content.settings["min_ratio"] is not None
 
 
+def term(content: Content) -> str:
+    """What the verdict is about, where it first appears; empty if there is nothing to compare."""
+    rate = "rate" if content.event.parts else content.event.rate
+    if len(content.groups) == 1:
+        return ""
+    if is_ratio(content):
+        return f"The ratio is the lowest {rate} of the groups divided by the highest."
+    return f"The gap is the highest {rate} of the groups minus the lowest, in percentage points."
+
+
 def limit_name(content: Content) -> str:
     """What the slider sets."""
     if is_ratio(content):
@@ -40,9 +50,9 @@ def limit_name(content: Content) -> str:
     return f"largest allowed gap{'' if content.event is SELECTION else f' between {content.event.rate}s'}"
 
 
-def about_label(event: Event) -> str:
+def counted(content: Content, event: Event) -> str:
     """The people that a rate of this event counts."""
-    return "people" if event.label is None else f"people with label {event.label}"
+    return content.label_names.people(event.label)
 
 
 #: Whose threshold the chart of scores shows, if thresholds are mixed.
@@ -88,9 +98,13 @@ def frontier_caption(content: Content) -> str:
     )
 
 
-def abbreviations() -> str:
+def abbreviations(content: Content) -> str:
     """The short names of rates in the tables, spelled out."""
-    return _SHORT
+    favorable, other = map(content.label_names.people, (1, 0))
+    return (
+        f"TPR, the true positive rate, is the share of {favorable} who are selected. FPR, the false positive "
+        f"rate, is the same for {other}."
+    )
 
 
 def reading(content: Content) -> str:
@@ -137,7 +151,7 @@ _STEP = (
 )
 _CONSTANT = "In a group with a constant probability, everyone is selected with it, whatever the score."
 _WIDE = (
-    "Groups in which the scores predict the label better usually have wider ramps. If a ramp ends beyond the "
+    "Groups in which the scores predict the outcome better usually have wider ramps. If a ramp ends beyond the "
     "possible scores, even the best score is not selected for certain."
 )
 #: How to read the table: whether there are ramps, and whether higher scores are better.

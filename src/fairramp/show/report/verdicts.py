@@ -19,6 +19,7 @@ from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import largest_gap
 from fairramp.core.curve import Booleans, Integers
 from fairramp.core.events import SELECTION, ClassEvent, Event
+from fairramp.core.headline import SMALL_GROUP, judged
 from fairramp.core.labels import show_label
 from fairramp.core.words import (
     NOTHING,
@@ -30,7 +31,6 @@ from fairramp.core.words import (
     upward_points,
     with_interval,
 )
-from fairramp.fit.settings import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, certify
 from fairramp.measure.class_audited import ClassSelection
 from fairramp.measure.rates import Selection
@@ -145,8 +145,8 @@ class Evidence:
 
     @property
     def judged(self) -> Booleans:
-        """The groups that lead the headline: all but small ones, unless fewer than two remain."""
-        return ~self.small if (~self.small).sum() > 1 else np.ones(len(self.small), dtype=bool)
+        """The groups that lead the headline."""
+        return judged(self.sizes, self.strata)
 
     def apart(
         self, found: Selection | ClassSelection, event: Event, limit: Limit, keep: Booleans | None = None
@@ -265,6 +265,8 @@ def _for_new_people(
         fresh = (verdict_on_ratio if limit.is_ratio else verdict_on)(value, interval, limit.value)
         low, high = (_value(end, limit) for end in interval)
         what = "ratio" if limit.is_ratio else "gap"
+        if not found.judged.all():
+            what += " of all groups, with those too small to judge,"
         shown = f" These rows are new, and there the {what} is {with_interval(_value(value, limit), low, high)}."
     if isinstance(known, str):
         return fresh, f"no limit is known. {known.removesuffix('.')}.{shown}"

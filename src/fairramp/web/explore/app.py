@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from fairramp._version import __version__
 from fairramp.core.scales import SCALES
-from fairramp.data.stored import first_sentence
+from fairramp.data.database import first_sentence
 from fairramp.errors import FairrampError, InputError
 from fairramp.show.report.page import chart_bundle, page_file, templates
 from fairramp.web.explore.asked import CRITERIA, TARGETS, Choice, named, settings_of, told

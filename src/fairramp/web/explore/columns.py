@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairramp.data.stored import connect, input_files, open_files
+from fairramp.data.database import connect
+from fairramp.data.inputs import input_files
+from fairramp.data.stored import open_files
 from fairramp.errors import refuse_if
 
 #: Rows at the start of the file that are looked at.

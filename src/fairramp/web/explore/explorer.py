@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairramp.data.stored import input_files
+from fairramp.data.inputs import input_files
 from fairramp.errors import FairrampError, FairrampWarning, refuse_if
 from fairramp.fit.direction import warn_direction
 from fairramp.fit.settings import Settings

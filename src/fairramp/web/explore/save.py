@@ -153,6 +153,7 @@ def _run(command: Sequence[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "fairramp.cli", *command],
         stdin=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -166,5 +167,5 @@ def _run(command: Sequence[str]) -> None:
 
 def _write_new(path: str, text: str) -> None:
     """Write a file that does not exist yet."""
-    with open(path, "x", encoding="utf-8") as file:
+    with open(path, "x", encoding="utf-8", newline="\n") as file:
         file.write(text)

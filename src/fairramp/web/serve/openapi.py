@@ -8,10 +8,13 @@ import math
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.core.labels import label_parts
+from fairramp.core.labels import UNSEEN, label_parts
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 from fairramp.web.serve.people import ID, People
+
+#: A text with a character that can be seen.
+_NOT_BLANK = "[^" + "".join(rf"\u{ord(blank):04x}" for blank in UNSEEN) + "]"
 
 _FINGERPRINT = {
     "type": "string",
@@ -122,6 +125,7 @@ def person_schema(people: People) -> dict[str, Any]:
     if people.has_ids:
         fields[ID] = {
             "type": ["string", "integer"],
+            "pattern": _NOT_BLANK,
             "description": "The same id always gets the same decision from the same key.",
         }
     found = _object(fields)

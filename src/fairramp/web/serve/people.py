@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.cells import cell_columns
-from fairramp.core.labels import Label, canonical_label, label_key, label_of, label_parts, show_label
+from fairramp.core.labels import Label, canonical_label, label_key, label_of, label_parts, label_text
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.probable import SUM_TOLERANCE, GroupProbabilities
 from fairramp.errors import InputError, shown
 from fairramp.rule.class_rule import ClassRule
-from fairramp.rule.draws import decide
+from fairramp.rule.draws import decide, is_blank_id
 from fairramp.rule.rule import Rule
 
 #: The field of ids.
@@ -101,7 +101,7 @@ class People:
     def probability_fields(self) -> tuple[str, ...]:
         """The fields of an answer that are probabilities."""
         if isinstance(self.rule, ClassRule):
-            return tuple(f"probability_{show_label(label)}" for label in self.rule.classes)
+            return tuple(f"probability_{label_text(label)}" for label in self.rule.classes)
         return ("probability",)
 
     @property
@@ -252,12 +252,12 @@ def _columns(rule: Rule | ClassRule) -> Columns:
     missing: dict[str, Any] = {}
     if isinstance(rule, ClassRule):
         if known.class_scores is None:
-            missing["class_score"] = {label: f"score_{show_label(label)}" for label in rule.classes}
+            missing["class_score"] = {label: f"score_{label_text(label)}" for label in rule.classes}
     elif known.score is None:
         missing["score"] = "score"
     if rule.membership == "probabilities":
         if known.probabilities is None:
-            missing["group_probability"] = {g: f"group_probability_{show_label(g)}" for g in rule.groups}
+            missing["group_probability"] = {g: f"group_probability_{label_text(g)}" for g in rule.groups}
     elif isinstance(rule, Rule) and rule.membership == "each":
         if known.groups is None:
             missing["group"] = [name for name, _ in rule.attributes]
@@ -314,6 +314,8 @@ def _checked_id(value: Any) -> str | int:
         return value
     if not isinstance(value, str):
         raise Unfit(f'"{ID}" must be text or an integer, got {_kind(value)}')
+    if is_blank_id(value):
+        raise Unfit(f'"{ID}" must not be empty or blank')
     try:
         value.encode()
     except UnicodeEncodeError:

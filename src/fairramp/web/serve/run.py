@@ -36,13 +36,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def run(settings: Settings, bound: socket.socket, workers: int) -> None:
     """Serve until SIGINT or SIGTERM; then finish the requests in flight and return."""
     if workers == 1:
-        _work(settings, bound)
+        _work(settings, bound, workers)
     else:
         _supervise(settings, bound, workers)
 
 
-def _work(settings: Settings, bound: socket.socket) -> None:
-    """Serve in this process."""
+def _work(settings: Settings, bound: socket.socket, workers: int) -> None:
+    """Serve in this process, one of several workers."""
     config = uvicorn.Config(
         partial(Service, settings),
         factory=True,
@@ -57,6 +57,7 @@ def _work(settings: Settings, bound: socket.socket) -> None:
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=math.ceil(2 * settings.timeout),
         backlog=BACKLOG,
+        workers=workers,  # on Windows, decides which event loop can share a socket
     )
     server = uvicorn.Server(config)
     _on_signals(lambda *_: setattr(server, "should_exit", True))
@@ -71,7 +72,7 @@ def _supervise(settings: Settings, bound: socket.socket, workers: int) -> None:
     context = multiprocessing.get_context("spawn")
 
     def started() -> tuple[Any, float]:
-        process = context.Process(target=_worker, args=(settings, bound), daemon=True)
+        process = context.Process(target=_worker, args=(settings, bound, workers), daemon=True)
         process.start()
         return process, time.monotonic()
 
@@ -108,7 +109,7 @@ def _end(processes: list[Any], seconds: float) -> None:
             process.join()
 
 
-def _worker(settings: Settings, bound: socket.socket) -> None:
+def _worker(settings: Settings, bound: socket.socket, workers: int) -> None:
     """Serve in a process of its own, until its parent ends."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -118,7 +119,7 @@ def _worker(settings: Settings, bound: socket.socket) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=follow, daemon=True).start()
-    _work(settings, bound)
+    _work(settings, bound, workers)
 
 
 def _on_signals(handler: Callable[..., Any]) -> None:

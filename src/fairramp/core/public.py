@@ -1,0 +1,76 @@
+"""What every public function does for its callers.
+
+An unknown keyword is answered with the name that was probably meant, and the function is named as users call it:
+`Rule.apply()`, even if a base class defines it. A message about a row also gives the row's pandas index, if it
+differs from the row's position.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, TypeVar
+
+from fairramp.core.checks import check_keywords
+from fairramp.core.indexes import indexes_of
+from fairramp.errors import FairrampError
+
+_Public = TypeVar("_Public", bound=Callable[..., Any])
+
+
+def public(called: _Public) -> _Public:
+    """Decorate a function, or a class whose constructor and public methods take options."""
+    if not isinstance(called, type):
+        return _answering(called, called.__name__)
+    for name in dir(called):
+        member = inspect.getattr_static(called, name)
+        of_class = isinstance(member, classmethod)
+        function = member.__func__ if of_class else member
+        if not _is_ours(function) or (name.startswith("_") and name != "__init__"):
+            continue
+        if of_class or _takes_several(function):
+            answering = _answering(
+                function, called.__name__ if name == "__init__" else f"{called.__name__}.{name}"
+            )
+            answering.__module__, answering.__qualname__ = called.__module__, f"{called.__qualname__}.{name}"
+            setattr(called, name, classmethod(answering) if of_class else answering)
+    return called
+
+
+def _is_ours(member: Any) -> bool:
+    """Whether a member of a class is a function of this library."""
+    return inspect.isfunction(member) and member.__module__.partition(".")[0] == "fairramp"
+
+
+def _takes_several(method: Any) -> bool:
+    """Whether a method takes options or several arguments besides `self`."""
+    code = method.__code__
+    return code.co_kwonlyargcount > 0 or code.co_argcount > 2 or method.__defaults__ is not None
+
+
+def _answering(function: _Public, known_as: str) -> _Public:
+    """The function, with better messages."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    passes_on = bool(code.co_flags & inspect.CO_VARKEYWORDS)  # and checks what it takes
+
+    @wraps(function)
+    def answering(*args: Any, **kwargs: Any) -> Any:
+        if not passes_on and not all(name in names for name in kwargs):
+            check_keywords(known_as, kwargs, [name for name in names if name not in ("self", "cls")])
+        try:
+            return function(*args, **kwargs)
+        except FairrampError as error:
+            _locate(error, (*args, *kwargs.values()))
+            raise
+
+    return answering  # type: ignore[return-value]
+
+
+def _locate(error: FairrampError, given: Iterable[Any]) -> None:
+    """Add the pandas index of the row that an error is about, unless it equals the position."""
+    row = error.values.get("row")
+    indexes = [] if row is None else [index for one in given for index in indexes_of(one)]
+    first, *others = indexes or [()]
+    # Of different indexes, nothing tells which one is meant.
+    if row is not None and row < len(first) and all(index.equals(first) for index in others):
+        error.locate(row, first[row])
