@@ -25,7 +25,7 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests coverage test-spark test-torch test-mlflow test-mariadb test-dbt test-browser test-serve docs docs-pictures test-docs test-readme test-gates faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests test-extended coverage mutants mutants-quick test-spark test-torch test-mlflow test-mariadb test-dbt test-browser test-serve docs docs-pictures test-docs test-readme test-gates faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick release-check bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## list all targets
@@ -36,7 +36,7 @@ demo: $(READY)  ## run the demo on real scores, in Python and on the command lin
 	@echo; echo "The same on the command line, which leaves its files for you to look at:"; echo
 	@$(BIN)/fairramp demo
 
-test: lint types tests  ## lint, types and tests: every change must pass
+test: lint types tests  ## lint, types and quick tests: run it after every change
 
 lint: $(DEV)  ## run ruff (rules and format) and import-linter (layers)
 	$(BIN)/ruff check .
@@ -46,11 +46,21 @@ lint: $(DEV)  ## run ruff (rules and format) and import-linter (layers)
 types: $(DEV)  ## run mypy in strict mode
 	$(BIN)/mypy
 
-tests: $(DEV)  ## run pytest on all cores; warnings are errors
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+tests: $(DEV)  ## run the quick tests on all cores; warnings are errors
+	$(BIN)/pytest --part quick --numprocesses auto --dist worksteal
+
+test-extended: $(DEV)  ## run the other tests: commands, pages, reports, all combinations (every change must pass)
+	$(BIN)/pytest --part extended --numprocesses auto --dist worksteal
 
 coverage: $(DEV)  ## list lines and branches that the tests do not reach
 	$(BIN)/pytest --numprocesses auto --dist worksteal --cov --cov-report=term-missing:skip-covered
+
+mutants: $(DEV)  ## change 200 operators one by one; fails if the quick tests notice too few (an hour)
+	$(BIN)/python -m scripts.mutants cover
+	$(BIN)/python -m scripts.mutants run
+
+mutants-quick: $(DEV)  ## change 40 of them again, and run only the tests that noticed (two minutes)
+	$(BIN)/python -m scripts.mutants quick
 
 test-spark: $(DEV)  ## test Spark, including a cluster that loses a process during a fit (needs Java)
 	$(BIN)/pytest -m "spark or cluster"
@@ -79,6 +89,7 @@ docs: $(DOCS)/ready  ## build the documentation in docs/_build/html; warnings ar
 
 docs-pictures: $(DOCS)/ready  ## redraw the charts of the documentation
 	$(DOCS)/bin/python scripts/make_doc_pictures.py
+	$(DOCS)/bin/python -m scripts.criteria_page draw
 
 test-docs: $(DEV)  ## test the built documentation in a browser (needs chromium; run `make docs` first)
 	$(BIN)/pytest -m site tests/browser
@@ -113,6 +124,9 @@ nox-quick: $(DEV)  ## test the wheel in empty environments, and the core tests o
 	$(BIN)/nox -s packages-3.11 -- wheel
 	$(BIN)/nox -s oldest -- core
 
+release-check: $(DEV)  ## build the packages twice, compare and check them, and list what they contain, in dist
+	$(BIN)/nox -s release
+
 slow: $(DEV)  ## run long simulations of the certificates and many more generated cases
 	$(BIN)/pytest -m slow
 	$(BIN)/pytest tests/properties --hypothesis-profile=many
@@ -140,12 +154,12 @@ reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods
 reproduce-page: $(REPRO)/ready  ## rewrite docs/reproduction.md from the stored results
 	$(REPRO)/bin/python -m reproduction page
 
-reproduce-vision: $(VISION)/ready  ## reproduce the paper's vision experiments (SUBSET=, CELEBA=, COCO=, WEIGHTS=folder, DOWNLOAD=1)
+reproduce-vision: $(VISION)/ready-peers  ## reproduce the paper's vision experiments (SUBSET=, CELEBA=, COCO=, WEIGHTS=folder, DOWNLOAD=1)
 	$(VISION)/bin/python -m reproduction.vision run $(if $(wildcard $(SUBSET)/images.tar),--subset "$(SUBSET)") \
 	  $(if $(CELEBA),--celeba "$(CELEBA)") $(if $(COCO),--coco "$(COCO)") $(if $(WEIGHTS),--weights "$(WEIGHTS)") \
 	  $(if $(DOWNLOAD),--download)
 
-reproduce-vision-quick: $(VISION)/ready  ## the same with 600 images and one network; fails if a claim does not hold; skipped without SUBSET
+reproduce-vision-quick: $(VISION)/ready  ## the same with 600 images and two networks; fails if a claim does not hold; skipped without SUBSET
 	$(VISION)/bin/python -m reproduction.vision quick --subset "$(SUBSET)"
 
 reproduce-vision-page: $(VISION)/ready  ## rewrite docs/reproduction-vision.md from the stored results
@@ -157,6 +171,10 @@ test-vision: $(VISION)/ready  ## test both vision protocols on tiny datasets (in
 $(VISION)/ready: reproduction/vision/requirements.txt reproduction/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VISION)
 	$(VISION)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/vision/requirements.txt --editable .
+	@touch $@
+
+$(VISION)/ready-peers: $(VISION)/ready reproduction/requirements-peers.txt
+	$(VISION)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/requirements-peers.txt
 	@touch $@
 
 $(MLFLOW)/ready: tests/integrations/mlflow-requirements.txt pyproject.toml
