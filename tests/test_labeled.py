@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fairramp
@@ -256,6 +256,7 @@ def test_distributed_tables_match_arrays(engine, scale, n, digits):
 
 
 @given(small_rows(), st.sampled_from([2, 4, 64]), st.integers(1, 9), st.booleans())
+@example(([-9.0, 9.0, 0.0, 6.3, np.nextafter(9, 0)], [0] * 5, [0] * 5, None, "logit"), 4, 9, False)
 @settings(max_examples=30, deadline=None)
 @pytest.mark.parametrize("engine", QUICK_LAZY)
 def test_any_lazy_table_matches_arrays(engine, rows, most, look, is_binned):

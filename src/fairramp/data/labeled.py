@@ -90,9 +90,10 @@ class LabeledBins:
     def of_lazy(cls, rows: "LazyRows") -> Self:
         """Use the sums of a first pass over a lazy table, made with labels."""
         summary, edges = rows.labeled_summary, BinEdges(rows.scale, most_places(len(rows.profile.labels)))
-        p = summary.points
+        p, first = summary.points, rows.first_pass
         assert isinstance(p, LabeledPoints)
-        if p.exact.all() and len(np.unique(p.place)) > edges.n_bins:  # few rows, but many scores
+        # Scores are counted, not places: 9 and the float below it are one place as probabilities of logits.
+        if first.bins is None and len(np.unique(first.sums["x"])) > edges.n_bins:  # few rows, but many scores
             lower, upper = edges.ends(edges.of(p.place))
             binned = replace(p, lower=lower, upper=upper)
             whole = join_points([binned])
