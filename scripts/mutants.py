@@ -30,6 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
 from queue import SimpleQueue
@@ -157,10 +158,15 @@ def sites() -> list[Site]:
 
 
 def sample(size: int = SAMPLE) -> list[Site]:
-    """Return the same random sites for the same source, in the order of the source."""
+    """Return random sites in the order of the source; a change of the source replaces few of them."""
     everything = sites()
-    chosen = set(random.Random(SEED).sample(range(len(everything)), size))
-    return [site for number, site in enumerate(everything) if number in chosen]
+    chosen = set(sorted((site.mutant for site in everything), key=_rank)[:size])
+    return [site for site in everything if site.mutant in chosen]
+
+
+def _rank(mutant: Mutant) -> bytes:
+    """A random number that depends on the seed and the mutant only."""
+    return sha256(f"{SEED} {mutant.file} {mutant.function} {mutant.before} {mutant.count}".encode()).digest()
 
 
 class _Finder(ast.NodeVisitor):
