@@ -15,6 +15,8 @@ from core import scores_of
 
 #: The largest number of rows for each peer; beyond that a fit takes minutes.
 PEER_ROWS = {"fairlearn": 1_000_000, "holisticai": 1_000_000}
+#: The same for holisticai's linear program.
+PROGRAM_ROWS = 100_000
 #: fairramp's criteria, and what Fairlearn and error-parity call them.
 CRITERIA = {
     "parity": "demographic_parity",
@@ -164,7 +166,7 @@ def criteria_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
         for peer, make in (("fairlearn", _fairlearn), ("error_parity", _error_parity))
     }
     peers["holisticai, parity"] = partial(_holisticai, scores, groups, labels)
-    if n_groups == 2:
+    if n_groups == 2 and n_rows <= PROGRAM_ROWS:
         peers |= {
             f"holisticai, {name}": partial(_holisticai_program, scores, groups, labels, constraint)
             for name, constraint in OF_HOLISTICAI.items()
