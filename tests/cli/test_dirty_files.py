@@ -571,3 +571,12 @@ def test_numbers_that_may_have_thousands_separators_are_refused(shell, cells, be
 def test_numbers_with_three_decimals_are_numbers(shell, cells, between, scale):
     shell.write("d.csv", cells_of(cells * 20, between))
     shell("audit", "d.csv", *COLUMNS, *scale)
+
+
+@pytest.mark.parametrize("name", ["d.jsonl", "d.json", "d.jsonl.gz"])
+def test_a_byte_order_mark_in_json_is_named_with_the_remedy(shell, name):
+    content = b'\xef\xbb\xbf{"p": 0.5, "g": "a"}\n{"p": 0.7, "g": "b"}\n'
+    (shell.folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert shell.error("audit", name, *COLUMNS) == (
+        f"{name} starts with a byte-order mark, which JSON does not allow; save it as UTF-8 without one."
+    )

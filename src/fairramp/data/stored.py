@@ -228,6 +228,13 @@ def _has_no_rows(path: str, kind: str) -> bool:
 
 def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, kind: str) -> Source:
     refuse_if(any(os.path.getsize(path) == 0 for path in paths), "{where} is empty", where=shown)
+    for path in paths if kind != "parquet" else ():
+        refuse_if(
+            head_of(path).startswith(b"\xef\xbb\xbf"),
+            "{path} starts with a byte-order mark, which JSON does not allow",
+            remedy="save it as UTF-8 without one",
+            path=path,
+        )
     # Types are detected from all rows: those of the first rows may be wrong for later ones.
     options = (
         f"{file_list(paths)}, format='{'newline_delimited' if kind == 'jsonl' else 'auto'}', sample_size=-1, "
