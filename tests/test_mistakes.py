@@ -124,6 +124,42 @@ def test_a_frontier_of_two_scores_asks_for_probabilities():
     assert told(lambda: fairramp.frontier(SCORES, GROUPS, LABELS))[1] == []
 
 
+def test_a_stream_of_two_scores_asks_for_probabilities():
+    stream = fairramp.StreamingFit(target_rate=0.3)
+    for part in np.array_split(np.arange(len(DECISIONS)), 9):
+        stream.partial_fit(DECISIONS[part], GROUPS[part])
+    assert told(stream.rule)[1] == [f"There are only two distinct scores, 0 and 1. {PREDICTED}"]
+    assert told(stream.partial_fit([0.5], ["a"]).rule)[1] == []
+
+
+def test_a_stream_of_a_few_rows_asks_nothing():
+    few = fairramp.StreamingFit(target_rate=0.3).partial_fit([0, 1], ["a", "b"])
+    assert told(few.rule)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("predict", "decide"),
+        ("predict_proba", "probabilities"),
+        ("dump", "save"),
+        ("transform", "apply"),
+        ("iloc", None),
+        ("certificates", "certificate"),
+        ("__array__", None),
+    ],
+)
+def test_names_of_other_libraries_are_answered_with_those_of_a_rule(name, ours):
+    for rule in (
+        fairramp.Rule(("a",), (fairramp.Ramp(0.5, 0.0),)),
+        fairramp.fit_class_rule(np.random.default_rng(0).dirichlet([1, 1, 1], 80), ["a", "b"] * 40),
+    ):
+        hint = f"; did you mean {ours!r}?" if ours else ""
+        with pytest.raises(AttributeError) as raised:
+            getattr(rule, name)
+        assert str(raised.value) == f"{type(rule).__name__!r} object has no attribute {name!r}{hint}"
+
+
 def test_a_summary_with_two_coarse_bins_asks_nothing():
     coarse = fairramp.summarize(SCORES, GROUPS, resolution=2)
     _, warned = told(lambda: fairramp.fit_summary(coarse, ramp_width=0.5))

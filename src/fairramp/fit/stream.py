@@ -29,6 +29,7 @@ from fairramp.data.rows import ArrayRows
 from fairramp.errors import FairrampError, InputError, UnsupportedError
 from fairramp.fit.settings import Settings
 from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
+from fairramp.fit.two_scores import warn_only
 from fairramp.rule.rule import Rule
 
 
@@ -104,6 +105,8 @@ class StreamingFit:
         self._n_columns: int | None = None
         self._pooled: Ramp | None = None
         self._descent = DualDescent(self._settings.signed(self._settings.problem), 0)
+        self._n_rows = 0
+        self._seen = np.empty(0)  # up to three distinct scores, to notice decisions passed as scores
 
     @classmethod
     def from_rule(
@@ -212,6 +215,9 @@ class StreamingFit:
         if self._n_columns is None:
             self._names, self._n_columns = codes.names, codes.n_columns
         self._add_groups(came)
+        self._n_rows += len(column)
+        if len(self._seen) < 3:
+            self._seen = np.unique(np.append(self._seen, column))[:3]
         places = {key: place for place, key in enumerate(self._groups)}
         place_of = [places.get(label_key(label), -1) for label in codes.labels]
         descent, n_groups = self._descent, len(places)
@@ -251,6 +257,8 @@ class StreamingFit:
         """
         if not self._groups:
             raise FairrampError("No rows yet: call {partial_fit} first")
+        if len(self._seen) == 2:
+            warn_only((float(self._seen[0]), float(self._seen[1])), self._n_rows)
         settings = self._settings
         signed = self._descent.iterate(self._iterate)
         positions = settings.problem.cutoff + signed / settings.signed_per_unit

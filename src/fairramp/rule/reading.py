@@ -1,9 +1,10 @@
-"""Which columns a rule reads, and whether they fit it."""
+"""Which columns a rule reads, whether they fit it, and what names of other libraries are called here."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairramp.core.cells import cell_columns
+from fairramp.core.checks import nearest
 from fairramp.core.labels import label_parts
 from fairramp.data.columns import Columns, probability_columns
 from fairramp.errors import InputError
@@ -14,8 +15,30 @@ def missing_column(role: str) -> InputError:
     return InputError("Pass {" + role + "}: the rule does not store the name of that column")
 
 
+#: What methods of scikit-learn and other libraries are called here.
+_ELSEWHERE = {
+    **dict.fromkeys(("predict", "pmf_predict"), "decide"),
+    **dict.fromkeys(("predict_proba", "decision_function"), "probabilities"),
+    **dict.fromkeys(("to_file", "dump", "write"), "save"),
+    **dict.fromkeys(("from_file", "read"), "load"),
+    "transform": "apply",
+    **dict.fromkeys(("score", "evaluate"), "check"),
+    **dict.fromkeys(("thresholds", "summary"), "table"),
+    "plot": "report",
+}
+
+
 class Reading:
-    """The methods of a rule that check which columns are given."""
+    """What a rule answers about columns that are not given, and about methods that it does not have."""
+
+    if not TYPE_CHECKING:  # a type checker reports unknown names itself
+
+        def __getattr__(self, name: str) -> Any:
+            known = () if name.startswith("_") else [known for known in dir(self) if not known.startswith("_")]
+            near = nearest(name, known, {word: ours for word, ours in _ELSEWHERE.items() if ours in known})
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{f'; {near}' if near else ''}"
+            )
 
     def reading(
         self: Any,
