@@ -264,7 +264,9 @@ def cover() -> int:
         "--numprocesses=auto",
     ]
     command = [*pytest, *options]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | {"MUTANTS_DURATIONS": str(DURATIONS)}).returncode
+    return subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"MUTANTS_DURATIONS": str(DURATIONS), "CI": "true"}
+    ).returncode
 
 
 @cache
@@ -357,7 +359,7 @@ class Workspace:
             *files,
         ]
         places = {"PYTHONPATH": f"{self.folder / 'src'}{os.pathsep}{self.folder}", "PYTHONDONTWRITEBYTECODE": "1"}
-        places |= {"MUTANTS_WANTED": str(wanted), "MUTANTS_FAILED": str(failed)}
+        places |= {"MUTANTS_WANTED": str(wanted), "MUTANTS_FAILED": str(failed), "CI": "true"}  # the same cases
         known = sum(durations().get(name, 1.0) for name in tests) if DURATIONS.exists() else 5.0 * len(tests)
         with subprocess.Popen(
             command,
@@ -379,42 +381,45 @@ class Workspace:
         return None if code == 0 else "a test file that could not be imported"
 
 
-def run(jobs: int, only: str | None) -> int:
-    """Run the tests of all mutants, and store the result."""
+def run(jobs: int, only: str | None, left: bool) -> int:
+    """Run the tests of all mutants, or of those left over by the last run, and store the result."""
     known = {one.mutant: one for one in stored()}
+    done = {mutant for mutant, one in known.items() if one.killed_by} if left else set()
     chosen = sample()
-    todo = [site for site in chosen if only is None or only in str(site.mutant)]
+    todo = [site for site in chosen if site.mutant not in done and (only is None or only in str(site.mutant))]
     workspaces: SimpleQueue[Workspace] = SimpleQueue()
     results = dict(known)
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         for number in range(jobs):
             workspaces.put(Workspace(Path(scratch) / str(number)))
 
-        def judge(site: Site) -> Judged:
+        def judge(site: Site, tests: list[str]) -> Judged:
             workspace = workspaces.get()
             try:
-                return _judged(workspace, site, known.get(site.mutant))
+                found = workspace.fails(site, tests) if tests else None
             finally:
                 workspaces.put(workspace)
+            reason = known[site.mutant].reason if site.mutant in known and not found else None
+            return Judged(site.mutant, len(covering(site)), found, reason)
+
+        def tests_of(site: Site) -> tuple[list[str], list[str]]:
+            tests = covering(site)
+            killer = known[site.mutant].killed_by if site.mutant in known else None
+            first = list(dict.fromkeys([*([killer] if killer in tests else []), *first_of(tests)]))
+            return first, [name for name in tests if name not in set(first)]
 
         with ThreadPoolExecutor(jobs) as pool:
-            for number, one in enumerate(pool.map(judge, todo), start=1):
-                results[one.mutant] = one
-                print(f"{number:>3}/{len(todo)} {'killed' if one.killed_by else 'SURVIVED'}: {one}", flush=True)
-                _store([results[site.mutant] for site in chosen if site.mutant in results])
+            for turn in (0, 1):  # first the fast tests of every mutant, then all others of those that survive
+                judged = [pool.submit(judge, site, tests_of(site)[turn]) for site in todo]
+                for number, one in enumerate((future.result() for future in judged), start=1):
+                    results[one.mutant] = one
+                    print(
+                        f"{number:>3}/{len(judged)} {'killed' if one.killed_by else 'SURVIVED'}: {one}",
+                        flush=True,
+                    )
+                    _store([results[site.mutant] for site in chosen if site.mutant in results])
+                todo = [site for site in todo if not results[site.mutant].killed_by]
     return report([results[site.mutant] for site in chosen if site.mutant in results])
-
-
-def _judged(workspace: Workspace, site: Site, known: "Judged | None") -> "Judged":
-    tests = covering(site)
-    killer = known.killed_by if known and known.killed_by in tests else None
-    first = list(dict.fromkeys([*([killer] if killer else []), *first_of(tests)]))
-    reason = known.reason if known else None
-    for some in (first, [name for name in tests if name not in set(first)]):
-        found = workspace.fails(site, some) if some else None
-        if found:
-            return Judged(site.mutant, len(tests), found, None)
-    return Judged(site.mutant, len(tests), None, reason)
 
 
 def quick(jobs: int) -> int:
@@ -524,6 +529,7 @@ def main() -> int:
     parser.add_argument("command", choices=("list", "cover", "run", "report", "quick"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of parallel processes")
     parser.add_argument("--only", help="run only mutants whose description contains this text")
+    parser.add_argument("--left", action="store_true", help="run only mutants that no stored test has killed")
     options = parser.parse_args()
     if options.command == "list":
         for site in sample():
@@ -535,7 +541,7 @@ def main() -> int:
         return report(stored())
     if options.command == "quick":
         return quick(options.jobs)
-    return run(options.jobs, options.only)
+    return run(options.jobs, options.only, options.left)
 
 
 if __name__ == "__main__":
