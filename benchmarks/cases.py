@@ -15,8 +15,8 @@ from core import scores_of
 
 #: The largest number of rows for each peer; beyond that a fit takes minutes.
 PEER_ROWS = {"fairlearn": 1_000_000, "holisticai": 1_000_000}
-#: The same for holisticai's linear program.
-PROGRAM_ROWS = 100_000
+#: The same for holisticai's linear program, which counts all rows again for each distinct score.
+PROGRAM_ROWS = 10_000
 #: fairramp's criteria, and what Fairlearn and error-parity call them.
 CRITERIA = {
     "parity": "demographic_parity",

@@ -73,8 +73,7 @@ def measure(quick: bool, only: str | None = None) -> None:
     wanted += [("peers", n, 4) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
     wanted += [("criteria", n, 2) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
     before = stored().about if only else {"cases": [], "date": ""}
-    today, kept = time.strftime("%Y-%m-%d"), before["cases"]
-    results = [case for case in kept if case["case"] != only]
+    results = [case for case in before["cases"] if case["case"] != only]
     for kind, n_rows, n_groups in wanted:
         if only not in (None, kind):
             continue
@@ -91,13 +90,19 @@ def measure(quick: bool, only: str | None = None) -> None:
         times = found["times"]
         print(f"{kind:>8} {n_rows:>11,} rows {n_groups:>6,} groups, others on {load} cores ", end="")
         print({name: f"{1e3 * t['wall']:.2f} ms" for name, t in times.items()}, flush=True)
+        _store(results, quick, before["date"])
+
+
+def _store(results: list[dict[str, Any]], quick: bool, days: str) -> None:
+    """Store what has been measured so far; `days` are those of cases that stay as stored."""
+    today = time.strftime("%Y-%m-%d")
     content = {
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "machine": platform.machine(),
         "quick": quick,
-        "date": " and ".join(dict.fromkeys(day for day in (*before["date"].split(" and "), today) if day)),
+        "date": " and ".join(dict.fromkeys(day for day in (*days.split(" and "), today) if day)),
         "cases": results,
     }
     RESULTS.parent.mkdir(exist_ok=True)
@@ -348,10 +353,10 @@ def _method(results: Results) -> str:
         '`target_rate="accuracy"`, which uses them. holisticai runs its default number of steps and is given the '
         "target rate: the overall selection rate at a cutoff of 0.5. For each number of rows, each of these "
         "libraries ran one to five times, and fairramp ran many more times, so taking the best time slightly "
-        "favors fairramp. In the comparison of criteria, Fairlearn and error-parity get their constraints "
+        "favors fairramp. In the comparison of criteria, Fairlearn and error-parity use their constraints "
         "`demographic_parity`, `true_positive_rate_parity`, `false_positive_rate_parity` and `equalized_odds` "
-        "and no allowed gap, and holisticai uses its RTO for selection rates and its linear program "
-        "(`LPDebiaserBinary`), which takes two groups, for the others; each runs three to five times."
+        "and allow no gap. holisticai uses its RTO for selection rates and, for the other criteria, its linear "
+        "program (`LPDebiaserBinary`), which takes two groups. Each library runs three to five times."
         + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
     ]
     return "\n".join(lines)
@@ -407,15 +412,16 @@ def _criteria(results: Results) -> list[str]:
         f"With {_count(last['rows'])} rows, "
         + "; ".join(_needed(last, peer) for peer in PEERS if _has(last, peer))
         + ". "
-        "The table gives fairramp's CPU time, summed over all threads, and how many times as much the others "
-        "need; – means that a library does not have the criterion. Other processes affect CPU times less than "
-        "elapsed times. [How accurate the results are](reproduction.md) is on another page.",
+        "The table gives fairramp's CPU time, summed over all threads, and the CPU times of the other libraries "
+        "as multiples of it; a dash (–) means that a library does not support the criterion, or that its fit "
+        "takes minutes with this many rows. Other processes affect CPU times less than elapsed times. [Another "
+        "page](reproduction.md) compares accuracies and gaps.",
         table(
             ("rows", "equal", "fairramp", *(f"{title} ÷ fairramp" for title in PEERS.values())),
             [_criteria_line(case, criterion) for criterion in EQUAL for case in cases],
         ),
-        f"fairramp's other settings, with {_count(last['rows'])} rows, relative to a fit that makes selection "
-        "rates equal without labels, in the same process:",
+        f"The next table gives the CPU time of fairramp's other settings with {_count(last['rows'])} rows, also "
+        "relative to the default, a fit that makes selection rates equal without labels, in the same process:",
         table(
             ("setting", "CPU time", "÷ default"),
             [
