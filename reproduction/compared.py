@@ -36,8 +36,8 @@ def other_objectives(results: Results) -> str:
     parts = [
         "## Other objectives: unequal costs and balanced accuracy",
         "The main comparisons use two objectives other than accuracy: costs of 5 per false positive and 1 per "
-        "false negative (5:1), compared with error-parity, and balanced accuracy, the mean of the true "
-        f"positive rate and the true negative rate, compared with Fairlearn. Label-aware RTO is at most {loss} "
+        "false negative (5:1), compared with error-parity, and balanced accuracy (the mean of the true "
+        f"positive rate and the true negative rate), compared with Fairlearn. Label-aware RTO is at most {loss} "
         "worse than the other library, in points or in cost per 100 rows, in "
         f"{sum(cell.close for cell in main)} of {len(main)} comparisons, and its mean gap is no larger in "
         f"{sum(cell.no_larger for cell in main)}. Its mean cost minus that of error-parity is "
@@ -46,11 +46,12 @@ def other_objectives(results: Results) -> str:
         f"parts: RTO's mean is at most {loss} worse, and its mean gap is no larger. "
         f"{_verdicts('It', main)}{_hint(results)} {_verdicts('With the reverse costs (1:5), it', reverse)}",
         "Both methods get the same scores, groups and fit rows, and allow no gap on the fit rows. RTO is fitted "
-        'with `target_rate="accuracy", costs=(5, 1)` or `target_rate="balanced_accuracy"`. Error-parity\'s '
-        "`RelaxedThresholdOptimizer` has the same costs and tolerance 0. Fairlearn's `ThresholdOptimizer` gets "
-        f'probabilities, `objective="balanced_accuracy_score"` and `grid_size={GRID_SIZE}`. Values '
-        f"are means over {seeds} seeds, and differences (RTO − other library) are paired by seed. Differences "
-        "between gaps are rounded to a hundredth of a point; without rounding, RTO's mean gap is no larger in "
+        'with `target_rate="accuracy", costs=(5, 1)` or `target_rate="balanced_accuracy"`. The '
+        "`RelaxedThresholdOptimizer` of error-parity has the same costs and tolerance 0. Fairlearn's "
+        '`ThresholdOptimizer` gets probabilities, `objective="balanced_accuracy_score"` and '
+        f"`grid_size={GRID_SIZE}`. Values are means over {seeds} seeds, and differences (RTO − other library) "
+        "are paired by seed. Differences between gaps are rounded to a hundredth of a point; without rounding, "
+        "RTO's mean gap is no larger in "
         f"{sum(cell.gap_change.value <= 0 for cell in main)} of {len(main)} comparisons. *Gap undecided* means "
         "that RTO's mean gap is larger, but by at most two standard errors.",
     ]
@@ -204,7 +205,7 @@ def _more_seeds(results: Results) -> str:
     return (
         f"**More seeds.** The criterion was set for {claims.OBJECTIVE_SEEDS} seeds. With {seeds} seeds, "
         "standard errors are smaller. "
-        f"{_verdicts('For costs 5:1 and balanced accuracy, it', [*five, *balanced])} "
+        f"{_verdicts('For costs 5:1 and balanced accuracy, the criterion', [*five, *balanced])} "
         f"{_verdicts('For costs 1:5, it', reverse)}"
     )
 

@@ -60,10 +60,10 @@ class Objective(Comparison):
     def heading(self) -> str:
         """What a table of the comparison shows."""
         if self.costs is None:
-            return f"**{self.title}**, in percent (higher is better), and gap, in points:"
+            return f"**{self.title}**, in percent (higher is better), and gap in points:"
         return (
             f"**{self.title}** (false positive to false negative): mean cost per 100 rows (lower is better), "
-            "and gap, in points:"
+            "and gap in points:"
         )
 
     @property

@@ -172,7 +172,7 @@ def verdicts(results: Results) -> str:
         else f"All other post-processing methods have a mean gap of at most {limit} on all pairs."
     )
     found_table = table(["", "criterion", "measured"], rows)
-    intro = "We also set criteria of our own for the reproduction:"
+    intro = "We also set our own criteria for the reproduction:"
     return f"## Our own criteria\n\n{intro}\n\n{found_table}\n\n{note} {_roc_on_neighbors(results)}"
 
 
@@ -203,7 +203,7 @@ def table_1(results: Results) -> str:
 
 As in the paper, gaps in these tables are fractions: 0.01 is one percentage point. In each cell, the second
 line gives the paper's value, followed by the difference (ours − paper) in parentheses. Except in the column
-*Original*, a gap above {claims.LARGEST_GAP} is in **bold** and means that the method fails.
+*Original*, a gap above {claims.LARGEST_GAP} is in **bold** and counts as a failure of the method.
 
 {by_pair(results, PRINTED_BIAS, _bias(results))}
 

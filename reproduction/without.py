@@ -1,6 +1,6 @@
 """Without the group: equal selection rates on Adult by models that see neither sex nor race.
 
-    features without sex and race  →  P(income), P(group)  →  a rule by group probabilities  →  gap by true group
+    features without sex and race  →  P(income), P(group)  →  a rule for these  →  gap by true group
 
 Splits are those of `protocol`. Both models are trained on the classifier's half, so their scores and
 probabilities of the fit rows are of rows that they were not trained on. The estimator, which cross-fits, is

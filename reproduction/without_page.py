@@ -16,10 +16,10 @@ from reproduction.store import Result
 _PAIR = (without.DATA, without.CLASSIFIER)
 _TITLES = {
     "original": ("the classifier's own decisions", "not used"),
-    "aware": ("rule by known groups", "known"),
-    "logistic": ("rule by probabilities, logistic", "estimated"),
-    "boosting": ("rule by probabilities, boosting", "estimated"),
-    "bad": ("rule by probabilities, uninformative", "estimated"),
+    "aware": ("rule with known groups", "known"),
+    "logistic": ("rule with group probabilities, logistic", "estimated"),
+    "boosting": ("rule with group probabilities, boosting", "estimated"),
+    "bad": ("rule with group probabilities, uninformative", "estimated"),
     "estimator": ("estimator with a group model, logistic", "estimated"),
     "reduction": ("Fairlearn's reduction", "not used"),
     "linearpost_logistic": ("LinearPost, logistic", "estimated"),
@@ -111,8 +111,9 @@ def quick(results: Results) -> list[Claim]:
         loss = 100 * (known.value - ours.value)
     left = blind.value if blind else float("inf")
     text = (
-        f"without sex and race, the rule by group probabilities leaves a gap of at most {100 * QUICK_GAP:g} "
-        f"points by true sex, and is at most {QUICK_LOSS:g} point less accurate than the rule that knows it"
+        "without sex and race, the rule that uses group probabilities leaves a gap of at most "
+        f"{100 * QUICK_GAP:g} points by true sex, and is at most {QUICK_LOSS:g} point less accurate than the "
+        "rule that knows it"
     )
     holds = left <= QUICK_GAP and loss <= QUICK_LOSS
     return [Claim(text, holds, f"gap {100 * left:.1f} points, {loss:.2f} points less accurate")]
@@ -141,7 +142,7 @@ def section(results: Results) -> str:
         f"It is {told('logistic', 'race', 'gap')} points with the logistic group model, at an accuracy of "
         f"{told('logistic', 'race', 'accuracy')}%; {told('boosting', 'race', 'gap')} points with a "
         f"gradient-boosted one, at {told('boosting', 'race', 'accuracy')}%; and {told('aware', 'race', 'gap')} "
-        f"points if the race is known, at {told('aware', 'race', 'accuracy')}%. Two of the races have "
+        f"points if race is known, at {told('aware', 'race', 'accuracy')}%. Two of the races have "
         "about 1% of the rows each, that is, fewer than 100 test rows, so gaps by race are uncertain.",
         "A group model that knows nothing does not help. Measured by its own probabilities, the gap between "
         f"women and men is {told('bad', 'sex', 'expected_gap')} points on test rows, but measured by true sex, "
@@ -170,7 +171,7 @@ def _compared(results: Results) -> str:
         f"points below that of LinearPost in {close} of {len(accuracy)} comparisons. The differences (ours − "
         f"LinearPost) are {signed(min(losses), 2)} to {signed(max(losses), 2)} points in accuracy and "
         f"{signed(min(gaps), 2)} to {signed(max(gaps), 2)} points in the gap. Fairlearn's reduction limits the "
-        "difference between each group's rate and the overall rate, to 1 or 2 points, so it allows larger gaps "
+        "difference between each group's rate and the overall rate to 1 or 2 points, so it allows larger gaps "
         "between two groups."
     )
 
@@ -187,7 +188,7 @@ def _table(results: Results, attribute: str) -> str:
             rows.append([title, group, *cells])
     limits = [f"{100 * limit:g}" for limit in without.MAX_GAPS]
     header = [f"{what}, {limit} points allowed" for limit in limits for what in ("gap", "accuracy")]
-    return table(["method", "group when deciding", *header], rows)
+    return table(["method", "group at decision time", *header], rows)
 
 
 def _models(results: Results) -> str:
@@ -214,7 +215,7 @@ def _how(seeds: int) -> str:
         "group model is scikit-learn's `HistGradientBoostingClassifier`. All three are trained on the "
         "classifier's half of the rows, and rules are fitted on the fit rows. The uninformative group model "
         "returns the share of each group times a random number between "
-        f"{1 - without.NOISE:g} and {1 + without.NOISE:g}, scaled to a sum of 1. The estimator is "
+        f"{1 - without.NOISE:g} and {1 + without.NOISE:g}, scaled to sum to 1. The estimator is "
         "`RandomizedThresholdOptimizer(…, group_estimator=…)`, which cross-fits "
         "both models on the training and fit rows. The reduction is `ExponentiatedGradient` with at most 50 "
         f"iterations and `DemographicParity(difference_bound=…)` of {bounds}, trained without sex and race as "

@@ -187,18 +187,18 @@ def _error_rates(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> st
     return f"""
 ## True and false positive rates
 
-{len(chosen)} of the setups compare true or false positive rates, with {fewest:,} to {most:,} rows per group. The
-number of rows with each label varies from fit to fit. The estimated limit holds in
+Of all setups, {len(chosen)} compare true or false positive rates, with {fewest:,} to {most:,} rows per group.
+The number of rows with each label varies from fit to fit. The estimated limit holds in
 {_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
 of these setups. The proven limit holds in {_percent(sum(proven) / len(proven))} on average, and in
 {_percent(min(proven))} in the worst. In {_setups(low) if low else "each of them"}, the estimated limit holds in
 {"less than" if low else "at least"} {_percent(BARS["estimated"])} of the fits; given the sampling error of
-{fits:,} fits, {verdict}. In the table of all setups, they are marked *true positive rates* or *false positive
+{fits:,} fits, {verdict}. The table of all setups marks these *true positive rates* or *false positive
 rates*.
 
-{len(odds)} more setups, marked *equalized odds*, compare both. Their estimated limit is the proven one, and it
-holds if neither gap exceeds the limit: in {_percent(sum(both) / len(both))} of the fits on average, and in
-{_percent(min(both))} in the worst of these setups.
+Another {len(odds)} setups, marked *equalized odds*, compare both. Their estimated limit is the proven one. It
+holds if neither gap exceeds it, which is the case in {_percent(sum(both) / len(both))} of the fits on average,
+and in {_percent(min(both))} in the worst of these setups.
 """
 
 
@@ -225,7 +225,7 @@ contains the population gap in these decisions.
 In setups that compare true or false positive rates, labels are drawn first: 1 for {_shares()} of the rows, fewer
 in the first group and more in the last. Scores are logit-normal given the label, with a mean that is {APART:g}
 standard deviations higher for label 1; with equalized odds, {0.8 * APART:g} in the first group and
-{1.2 * APART:g} in the last. `audit` intervals are not part of these setups.
+{1.2 * APART:g} in the last. Intervals from `audit` are not measured in these setups.
 
 A setup fails if the share of fits in which a limit holds is more than three standard errors below the required
 share (one standard error is about {error} for the estimated limit). A limit that holds in more than 99% of the
@@ -234,7 +234,7 @@ fail. The estimated limit may
 be withheld, that is, not given, with Pareto weights. It may also be withheld if, in the smallest group, fewer
 than five rows are expected to be selected or fewer than five are expected not to be selected. A setup in which
 it is withheld for any other reason fails. It was withheld in at least one fit of {_setups(n_withheld)}; fits
-without an estimated limit do not count toward its share.
+without an estimated limit do not count toward the share in which it holds.
 
 `make coverage-page` runs the study again, in about 20 minutes on two cores. `make nightly` runs it as a test.
 """

@@ -275,42 +275,43 @@ def words() -> dict[str, str]:
 TEXT = """
 # Criteria side by side
 
-This page applies every criterion to the same {measured} people and shows what it makes equal, what it costs,
-whom it helps and whom it harms. No criterion is best for every decision. [Which criterion?](criteria.md) says
-what each one is for.
+This page applies every criterion to the same {measured} people and shows what each one makes equal, what it
+costs, whom it helps and whom it harms. No criterion is best for every decision. [Which criterion?](criteria.md)
+says what each one is for.
 
-The scores in the package predict who earns more than $50,000 (label 1). Read a yes as a benefit, such as a
-loan, and label 1 as a loan that would be repaid. All rules are fitted on {fitted} rows and measured on the
-other {measured}: {n_women} women, of whom {base_women} have label 1, and {n_men} men, of whom {base_men} do. As
-these shares differ, all rates can be equal only if people with label 1 and people with label 0 are selected
-equally often. Numbers of people are averages over the random draws.
+The scores that come with the package predict who earns more than $50,000 (label 1). Think of a yes as a
+benefit, such as a loan, and of label 1 as a loan that would be repaid. All rules are fitted on {fitted} rows
+and measured on the other {measured}: {n_women} women, of whom {base_women} have label 1, and {n_men} men, of
+whom {base_men} do. Because these shares differ, selection rates and error rates can all be equal only if people
+with label 1 and people with label 0 are selected at the same rate. Numbers of people are averages over the
+random draws.
 
 ## What each one makes equal
 
 ![Four panels with the selection rate, the true positive rate, the false positive rate and the precision of
 women and men, one row per setting. Two dots on top of each other mean equal rates. Each criterion brings the
-dots together in its own panel and leaves them apart in others. No setting is made to equalize
+dots together in its own panel and leaves them apart in others. No setting is designed to equalize
 precision.](../images/side-by-side-rates.svg)
 
-*Selected* is the selection rate: the share of a group that gets a yes. *TPR*, the true positive rate, is the
-same share among people with label 1, and *FPR*, the false positive rate, among people with label 0. *Precision*
-is the share with label 1 among those who get a yes. Bold rates are those that a setting makes equal or keeps
-within a gap or a ratio. This holds exactly on the fit rows, and approximately on these new rows.
+*Selected* is the selection rate: the share of a group that gets a yes. *TPR*, the true positive rate, is this
+share among people with label 1, and *FPR*, the false positive rate, is this share among people with label 0.
+*Precision* is the share with label 1 among those who get a yes. Rates in bold are those that a setting makes
+equal or keeps within a gap or a ratio. This holds exactly on the fit rows and approximately on these new rows.
 
 {rates_table}
 
-Bars in the picture are 95% confidence intervals. The widest intervals of selection rates are
-±{selection_half_women} points for women and ±{selection_half_men} for men; those of true positive rates are
+The bars in the picture show 95% confidence intervals. The widest intervals for selection rates are
+±{selection_half_women} points for women and ±{selection_half_men} for men; those for true positive rates are
 ±{TPR_half_women} and ±{TPR_half_men}, because only {positive_women} women and {positive_men} men have label 1.
 
 ## What each one costs
 
 {cost_table}
 
-*Change* is the accuracy minus that of the classifier itself, for the same people. No setting is more accurate,
-because the classifier's own decisions are already close to the most accurate ones. Equal opportunity costs
-little here because it changes few decisions. Accuracy counts all errors alike. If a wrong yes costs more than a
-wrong no, pass [`costs`](choosing.md#the-target-rate).
+*Change* is the accuracy minus that of the classifier itself, for the same people. No setting is more accurate
+than the classifier itself, because its decisions are already close to the most accurate ones possible. Equal
+opportunity costs little here because it changes few decisions. Accuracy counts all errors alike. If a wrong yes
+costs more than a wrong no, pass [`costs`](choosing.md#the-target-rate).
 
 ## Whom each one helps and whom it harms
 
@@ -329,11 +330,11 @@ not.
 
 - **Parity** gives a yes to {parity_women_1_yes} women with label 1 whom the classifier rejects, and to
   {parity_women_0_yes} women with label 0. It rejects {parity_men_1_no} men with label 1 whom the classifier
-  selects, and {parity_men_0_no} men with label 0. The precision among women falls from {own_women_precision} to
+  selects, and {parity_men_0_no} men with label 0. Precision among women falls from {own_women_precision} to
   {parity_women_precision}.
 - **The target rate decides who pays.** With the default target, {parity_men_1_no} men with label 1 lose a yes.
   With `target_rate="base_rate"`, {base_men_1_no} do, because {base_men_selection} of all men are selected
-  instead of {parity_men_selection}. In return, {base_women_0_yes} women with label 0 are selected, instead of
+  instead of {parity_men_selection}. In return, {base_women_0_yes} women with label 0 gain a yes, instead of
   {parity_women_0_yes}.
 - **Limiting the gap or the ratio** changes fewer decisions than making the rates equal. With `max_gap=0.05`,
   {gap_women_1_yes} women with label 1 gain a yes, and {gap_men_1_no} men with label 1 lose one.
@@ -346,36 +347,37 @@ not.
 - **Equalized odds** takes a yes from people in both groups: {odds_women_1_no} women and {odds_men_1_no} men
   with label 1 lose one, and {odds_women_1_yes} women with label 1 gain one. The scores predict the labels of
   women better than those of men, so decisions about women become less accurate on purpose, and {odds_random} of
-  all people are decided at random. With `max_gap=0.05`, it is {odds_gap_random}; {odds_gap_men_1_no} men with
-  label 1 lose a yes, and {odds_gap_women_1_yes} women with label 1 gain one.
+  all people are decided at random. With `max_gap=0.05`, this share is {odds_gap_random}; {odds_gap_men_1_no}
+  men with label 1 lose a yes, and {odds_gap_women_1_yes} women with label 1 gain one.
 
 ## Notes on some settings
 
-- **Strata:** conditional parity compares women and men within strata, such as departments, and accepts
-  differences between strata. These data have no departments, so race stands in for them, only to show the
-  numbers. Some races have few people, so the interval of the largest gap within a race is wide. Every criterion
-  works [within strata](strata.md).
+- **Strata:** with `strata`, parity becomes *conditional parity*: it compares women and men within each stratum,
+  such as a department, and accepts differences between strata. The example data has no departments, so race
+  stands in for them, for illustration only. Few people belong to some races, so the interval of the largest gap
+  within a race is wide. Every criterion works [within strata](strata.md).
 - **Several attributes:** `combine="each"` makes rates equal by sex and by race, one at a time. Rates of
   intersections can still differ. See [several attributes](several-attributes.md).
 - **Without the group:** with [group probabilities](without-groups.md), a rule makes expected selection rates
-  equal. How close the rates by true group get depends on the probabilities, so there is no row for it.
+  equal. How close the rates by true group get depends on the probabilities, so the tables have no row for this
+  setting.
 - **More than two classes:** [`fit_class_rule`](classes.md) makes the rate of every class equal across
   groups. It has no criterion for error rates.
 
 ## Limits
 
-- **Each criterion is one narrow notion of fairness.** Meeting one does not make a decision fair, and they
-  generally cannot all hold at once. None of them is a legal standard.
-- **This is one dataset and one classifier.** On other data, the order of the costs can differ, and so can
-  who gains and who loses. The example shows what to look at, not what to choose.
-- **Labels are taken as given.** If they are biased, so are all numbers on this page except selection rates. See
-  [where labels come from](labels.md#where-labels-come-from).
+- **Each criterion is one narrow notion of fairness.** Meeting one does not make a decision fair, and the
+  criteria generally cannot all be met at once. None of them is a legal standard.
+- **This is one dataset and one classifier.** On other data, the costs can rank differently, and different
+  people can gain and lose. The example shows what to look at, not what to choose.
+- **Labels are taken as given.** If they are biased, so are the error rates and accuracies on this page, and the
+  rules that were fitted with labels. See [where labels come from](labels.md#where-labels-come-from).
 - **Every criterion uses the group, or its probability, in decisions.** In some places and for some decisions,
   this is restricted or unlawful: see [when not to use it](when-not.md).
 
-## The same with your data
+## Do the same with your data
 
-Fit on some rows, and audit each rule on the others. This prints rates, errors, gaps and changed decisions:
+Fit on some rows, and audit each rule on the others. This code prints rates, errors, gaps and changed decisions:
 
 ```python
 import fairramp
@@ -389,8 +391,8 @@ for criterion in ("parity", "equal_opportunity", "equalized_odds"):
     print(criterion, fairramp.audit(*new_rows, rule=rule), sep="\\n")
 ```
 
-[All criteria at once](../../examples/gallery/plot_19_all_criteria.py) is a program that also draws whose
-decisions change. To change the settings by hand and see the effect, open the [explorer](explore.md).
+The program [All criteria at once](../../examples/gallery/plot_19_all_criteria.py) also draws whose decisions
+change. To change the settings by hand and see the effect, open the [explorer](explore.md).
 """
 
 

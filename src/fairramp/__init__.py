@@ -1,4 +1,4 @@
-"""fairramp: equal selection rates or error rates between groups, from any classifier's scores.
+"""fairramp: equal selection rates or error rates across groups, from any classifier's scores.
 
 Names are loaded on first use, which keeps the command line fast to start.
 """

@@ -79,7 +79,7 @@ class Mixed:
 
 @functools.cache
 def soft(scale="probability", width=0.05, up=True, ramp="centered"):
-    """A rule by group probabilities."""
+    """A rule that uses group probabilities."""
     rng = np.random.default_rng(3)
     q = rng.dirichlet(np.full(len(SHARES), 0.4), ROWS).T
     q[:, :2000] = np.eye(len(SHARES))[rng.integers(0, len(SHARES), 2000)].T

@@ -29,7 +29,7 @@ from fairramp.cli.commands import (
 
 app = App(
     name="fairramp",
-    help="Equalize selection rates or error rates between groups, given any classifier's scores.\n\n"
+    help="Equalize selection rates or error rates across groups, given any classifier's scores.\n\n"
     "To turn a file of scores into a file of decisions, run audit, fit, keygen and apply.\n\n"
     "Each command has its own help, for example: fairramp fit --help\n\n"
     "Exit codes: 0 done, 1 a gate or check failed, 2 an error that you can fix, 3 a gate or check could not be "

@@ -18,7 +18,7 @@ RuleFile = Annotated[str, Parameter(help="Rule file written by fairramp fit.")]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
 _SCORE = "Column with the classifier's scores"
 _GROUP = "Column with the group; repeat the option to compare combinations of columns"
-_TRUTH = "; for a rule by group probabilities, the column with the true group"
+_TRUTH = "; for a rule that uses group probabilities, the column with the true group"
 _PROBABILITY = "Column with the probability of one group, as GROUP=COLUMN; repeat the option for every group"
 _AS_IN_RULE = " (by default, as in the rule)."
 Score = Annotated[str | None, Parameter(help=_SCORE + _AS_IN_RULE)]
@@ -102,7 +102,7 @@ Cutoff = Annotated[
     float | None,
     _setting(
         "cutoff",
-        " The cutoff itself counts as yes. For a strict limit, pass a value beyond it that no score reaches: for "
+        " The cutoff itself counts as yes. For a strict limit, pass a value beyond it that no score equals: for "
         '"below 30" with --lower-is-better and scores with one decimal, 29.95.',
     ),
 ]

@@ -31,7 +31,7 @@ class Event:
     short : str
         A short name of the rate, for tables.
     criterion : str
-        The criterion that makes the rate equal between groups.
+        The criterion that makes the rate equal across groups.
     label : int or None
         The label of the rows; None for all rows.
     flat : {"nearest", "highest", "lowest"}

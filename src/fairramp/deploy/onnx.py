@@ -10,8 +10,8 @@ group under the policy "error". A row that needs a draw also gets −1 if its `u
 A rule for several classes has one column per class in `score` and `probability`, and its decision is the position
 of a class in `rule.classes`.
 
-A rule by group probabilities has one input `group_probability` of shape (rows, K) instead of groups, with one
-column per group in the order of the rule; invalid probabilities get NaN and −1.
+A rule that uses group probabilities has one input `group_probability` of shape (rows, K) instead of groups, with
+one column per group in the order of the rule; invalid probabilities get NaN and −1.
 
 `onnx_nodes` makes the nodes. Three things are read from a classifier: which column of which output holds the
 scores, which names are taken, and which operator versions it uses. If any of these is ambiguous, an error says
@@ -83,8 +83,8 @@ def to_onnx(
         A rule for several classes has one input `score` with one column per class, in the order of
         `rule.classes`.
     group_probability : str, default "group_probability"
-        For a rule by group probabilities, name of the input that holds them: float64, one column per group in the
-        order of `rule.groups`, which the metadata lists.
+        For a rule that uses group probabilities, name of the input that holds them: float64, one column per group
+        in the order of `rule.groups`, which the metadata lists.
     score_type : {"float64", "float32"}
         Type of the score input; all arithmetic is in double precision.
     missing : str, int or dict of those by input, optional

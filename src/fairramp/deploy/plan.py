@@ -153,7 +153,7 @@ def codes_of(rule: Rule | ClassRule, groups: Any, strata: Any = None) -> Array:
 
 
 def labels_by_column(rule: Rule | ClassRule, columns: Columns) -> list[tuple[str, list[Any]]]:
-    """The groups' values in each group column, strata first; none for a rule by group probabilities.
+    """The groups' values in each group column, strata first; none for a rule that uses group probabilities.
 
     Examples
     --------

@@ -3,8 +3,8 @@
     scores, group codes      →  probability       clip((x − foot_k) / width_k, 0, 1)
     scores, group codes, u   →  probability, decision
 
-A rule by group probabilities takes a table of these instead of codes. A rule by each attribute takes a table of
-codes, one column per attribute.
+A rule that uses group probabilities takes a table of these instead of codes. A rule by each attribute takes a
+table of codes, one column per attribute.
 
 Tensors cannot hold text, so groups are codes: 0 … K−1 in the order of the rule; any other number is an unseen
 group. The module's `codes` method makes them from labels. Rows that `Rule.probabilities` rejects get the

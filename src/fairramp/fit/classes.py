@@ -1,4 +1,4 @@
-"""Fit a rule for several classes: equal rates of every class between groups, at the least cost.
+"""Fit a rule for several classes: equal rates of every class across groups, at the least cost.
 
     checked rows  →  parts by group  →  own decisions if they meet the limit, otherwise the solver  →  ClassRule
 

@@ -72,7 +72,7 @@ def fit_rule(
     sample_weight: Any = None,
     **settings: Unpack[Keywords],
 ) -> Rule:
-    """Fit one threshold ramp per group that makes a rate equal between groups, up to `max_gap` or `min_ratio`.
+    """Fit one threshold ramp per group that makes a rate equal across groups, up to `max_gap` or `min_ratio`.
 
     By default, selection rates are made equal, which needs no labels. The rule is then the exact optimum: of all
     rules with this ramp width and gap on the given rows, it has the lowest cost, where changing a decision costs

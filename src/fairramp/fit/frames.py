@@ -202,7 +202,7 @@ def fit_frame(
 def _fit_probable(
     table: Any, columns: Columns, labels: tuple[Label, ...], settings: Settings, more: Mapping[str, str]
 ) -> Rule:
-    """Fit a rule by group probabilities to the columns of a table; `more` are those of labels and weights."""
+    """Fit a rule that uses group probabilities to the columns of a table; `more` has labels and weights."""
     if is_lazy(table):
         rows = LazyProbableRows(table, columns, labels, settings.meaning, more)
         rule = fit_probable(rows, settings, columns, "weight" in more)

@@ -42,7 +42,7 @@ class Asked:
         Cost of a false positive and of a false negative, for the target "accuracy"; by default, both are 1. Only
         their ratio matters. They do not depend on `cutoff`.
     overall_rate : float, optional
-        Selection rate of everybody together, a budget, instead of `target_rate`; 0.1 means one in ten.
+        Overall selection rate, a budget, instead of `target_rate`; 0.1 means one in ten.
         It is met exactly on the fit rows, with any gap or ratio.
     combine : {"intersections", "each"}, default "intersections"
         With several group columns: equal rates in all "intersections", or by "each" column on its own.

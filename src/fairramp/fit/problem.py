@@ -41,7 +41,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Budget:
-    """Wherever the selection rate of everybody together is a given number."""
+    """Wherever the overall selection rate is a given number."""
 
     overall_rate: float
 

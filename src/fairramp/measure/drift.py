@@ -60,8 +60,8 @@ class Check(Drawn):
     gap_interval : tuple of float
         Confidence limits of the gap.
     limit : float
-        The estimated limit on the gap, as in `fairramp.Certificate`; for a rule by group probabilities, by each
-        of several attributes or for several classes, the `max_gap` of the rule.
+        The estimated limit on the gap, as in `fairramp.Certificate`; for a rule that uses group probabilities,
+        by each of several attributes or for several classes, the `max_gap` of the rule.
     groups, rows, rates, lower, upper : tuple
         Groups with new rows, their numbers of new rows, and their expected rates with confidence limits. For true
         and false positive rates, only rows with that label count. For equalized odds, the groups with new rows of

@@ -1,8 +1,8 @@
 """GroupModel: how well group probabilities agree with the true groups.
 
-A rule by group probabilities keeps its limit on expected rates. By true group, it does so as far as the model of
-the groups is calibrated: among people with probability 0.7 for a group, 70% belong to it. For each group k with
-probabilities q_k,
+A rule that uses group probabilities keeps its limit on expected rates. By true group, it does so as far as the
+model of the groups is calibrated: among people with probability 0.7 for a group, 70% belong to it. For each
+group k with probabilities q_k,
 
     calibration error   of q_k against the indicator of the true group (see `measure.calibration`)
     expected rows       Σ q_k, beside the number of rows that belong to the group
@@ -179,8 +179,8 @@ class GroupModel:
         """
         if poor := self.poor():
             warn(
-                "The group probabilities are poor: {poor}. A rule by group probabilities makes the rates of true "
-                "groups equal only as far as its probabilities are calibrated",
+                "The group probabilities are poor: {poor}. A rule that uses group probabilities makes the rates "
+                "of true groups equal only as far as its probabilities are calibrated",
                 poor="; ".join(poor),
             )
 

@@ -337,8 +337,8 @@ def mean_chances(
 ) -> MeanChances:
     """Apply a rule to new rows and average by group; rows of groups unknown to the rule are left out.
 
-    A rule by each attribute has a rate of every value. For a rule by group probabilities, groups are the true
-    ones. Only rows with the label that the rule's rates are about count, if there is one; there may be none.
+    A rule by each attribute has a rate of every value. For a rule that uses group probabilities, groups are the
+    true ones. Only rows with the label that the rule's rates are about count, if there is one; there may be none.
     Labels are not read if the rule makes selection rates equal. `warn_poor` warns about poor group probabilities.
     Labels that contradict the scores cause a warning.
     """

@@ -6,7 +6,7 @@
  "ramp_width": …, "max_gap": …, "stratified": …, "unseen_group": …,
  "columns": {"score": null, "groups": …, "strata": …, "class_scores": …},
  "record": null or the fields of `ClassRecord`,
- "membership": "probabilities", for a rule by group probabilities; otherwise omitted,
+ "membership": "probabilities", for a rule that uses group probabilities; otherwise omitted,
  "sha256": "…"}
 
 `scripts/make_rule_schema.py` makes the JSON Schema of all rules from these types.

@@ -17,7 +17,7 @@ class ClassRecord:
     Attributes
     ----------
     rows : tuple of int
-        Fit rows; for a rule by group probabilities, expected ones, rounded.
+        Fit rows; for a rule that uses group probabilities, expected ones, rounded.
     before, after : tuple of tuple of float
         For each group, the rate of every class under the classifier's own decisions, and under the rule.
     at_random : tuple of float

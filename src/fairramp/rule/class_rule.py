@@ -140,8 +140,8 @@ class ClassRule(Deciding, Reading, ClassShown, Stored, ClassVerbs):
             "The columns of a rule for several classes must have one score per class",
         )
         if self.mixes:
-            yield not self.stratified, "A rule by group probabilities does not support strata"
-            yield self.unseen_group == "error", "A rule by group probabilities has no unseen group"
+            yield not self.stratified, "A rule that uses group probabilities does not support strata"
+            yield self.unseen_group == "error", "A rule that uses group probabilities has no unseen group"
         yield from self._record_conditions()
         if record is not None:
             yield (

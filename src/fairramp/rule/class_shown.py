@@ -19,7 +19,7 @@ class ClassShown:
     def table(self: Any) -> Table:
         """One row per class and group: fit rows, offset, and the rate of the class before and after.
 
-        For a rule by group probabilities, `n` is the expected number of people.
+        For a rule that uses group probabilities, `n` is the expected number of people.
 
         Examples
         --------

@@ -50,7 +50,7 @@ class ClassVerbs(Drawn):
         group, strata : str or list of str, optional
             Column names; default to those of the fit.
         group_probability : dict of str, optional
-            Instead of `group`, for a rule by group probabilities: the column of each group's probability.
+            Instead of `group`, for a rule that uses group probabilities: the column of each group's probability.
         id : str, optional
             Name of the column of row ids: strings or integers.
         key : str, optional

@@ -95,7 +95,7 @@ class Deciding:
         """Encode the groups of new rows; strata are required if and only if the rule has them."""
         self.check_strata(strata)
         if self.membership == "probabilities":
-            raise UnsupportedError("A rule by group probabilities has no groups to encode")
+            raise UnsupportedError("A rule that uses group probabilities has no groups to encode")
         return encode_cells(groups, strata, self.columns)[1]
 
     def check_strata(self: Any, strata: Any) -> None:

@@ -137,7 +137,7 @@ class FitRecord:
     costs : tuple of two floats, or None
         Cost of a false positive and of a false negative, if they were given.
     overall_rate : float or None
-        The requested selection rate of everybody together, if it was given.
+        The requested overall selection rate, if it was given.
     asked : Asked or None
         The gap requested for the population, if `confidence` was given; the rule's `max_gap` is then the smaller
         gap that was used on the fit rows.

@@ -34,7 +34,7 @@ class Shown:
         has the share of each group's weight that was borrowed.
 
         For a rule by each of several attributes, the column `shift` has what a value adds to the threshold. For a
-        rule by group probabilities, `n` is the expected number of people.
+        rule that uses group probabilities, `n` is the expected number of people.
 
         Examples
         --------
@@ -160,13 +160,13 @@ class Shown:
                 f"The classifier's own decisions already meet the limit; the rule changes them for {what}."
             )
         if record.overall_rate is not None:
-            found.append(f"Selection rate of everybody together: {percent(record.overall_rate)}.")
+            found.append(f"Overall selection rate: {percent(record.overall_rate)}.")
         elif not isinstance(record.target, str) and self.band.is_open and not self.has_several_levels:
             low, high = map(percent, self._allowed)
             where = "the highest" if self.min_ratio is not None else "the middle"
             found.append(
                 f"Allowed rates: {low} to {high}, because the target rate of {percent(record.target)} is {where}."
-                " To choose the selection rate of everybody together, set the overall rate instead."
+                " To choose the overall selection rate, set the overall rate instead."
             )
         return found
 

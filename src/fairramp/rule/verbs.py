@@ -98,8 +98,8 @@ class Verbs(Drawn):
         score, group, strata : str or list of str, optional
             Column names; default to those of the fit.
         group_probability : dict of str, optional
-            Instead of `group`, for a rule by group probabilities: the column of each group's probability, such
-            as ``{"F": "p_f", "M": "p_m"}``; defaults to the columns of the fit.
+            Instead of `group`, for a rule that uses group probabilities: the column of each group's probability,
+            such as ``{"F": "p_f", "M": "p_m"}``; defaults to the columns of the fit.
         id : str, optional
             Name of the column of row ids: strings or integers.
         key : str, optional
@@ -210,8 +210,8 @@ class Verbs(Drawn):
     ) -> "Certificate":
         """Bound the gap in the population that the fit rows or fresh rows came from; see `fairramp.Certificate`.
 
-        A rule by group probabilities, or by each of several attributes, needs fresh rows: its thresholds depend
-        on all fit rows at once, so these rows say too little about new people.
+        A rule that uses group probabilities, or one for each of several attributes, needs fresh rows: its
+        thresholds depend on all fit rows at once, so these rows say too little about new people.
 
         Parameters
         ----------
@@ -268,9 +268,9 @@ class Verbs(Drawn):
         To check repeatedly as rows arrive, use `monitor`. `labels`, the true outcomes of the new rows, are
         required if the rule makes error rates equal, and otherwise not used.
 
-        A rule by group probabilities, or by each of several attributes, has no estimated limit: the gap is
-        compared with the rule's `max_gap`. `groups` are then the true groups, or the attributes, and
-        `group_probabilities` what a rule by group probabilities decides by.
+        A rule that uses group probabilities, or one for each of several attributes, has no estimated limit: the
+        gap is compared with the rule's `max_gap`. `groups` are then the true groups, or the attributes, and
+        `group_probabilities` what a rule that uses group probabilities decides by.
 
         Examples
         --------
@@ -319,7 +319,7 @@ class Verbs(Drawn):
             On the scale that the rule was fitted with.
         group : label
             A tuple if several columns make a group, or for a rule by each of several attributes, a value of each;
-            a list works as well. For a rule by group probabilities, a dict of the groups and the person's
+            a list works as well. For a rule that uses group probabilities, a dict of the groups and the person's
             probabilities.
         stratum : label, optional
             Required if the rule equalizes within strata.

@@ -64,8 +64,8 @@ class Answer:
     score : float
         The person's score.
     group, stratum : label
-        The person's group and, if the rule has strata, the stratum. For a rule by group probabilities, the group
-        is a dict of the groups' names and probabilities.
+        The person's group and, if the rule has strata, the stratum. For a rule that uses group probabilities, the
+        group is a dict of the groups' names and probabilities.
     probability : float
         The probability of yes, as in `Rule.probabilities`.
     before : bool

@@ -46,7 +46,7 @@ from fairramp.sklearn.wrapper import Wrapper
 
 @public
 class RandomizedThresholdOptimizer(Wrapper):
-    """Classifier with equal rates between groups: selection rates, or true or false positive rates.
+    """Classifier with equal rates across groups: selection rates, or true or false positive rates.
 
     Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and decides by
     that rule. The positive decision is `pos_label`. With more than two classes, the rates of every class are

@@ -110,7 +110,7 @@ def evidence(
     known = naming.load_rule(rule) if rule is not None else None
     if known is not None and known.membership == "probabilities":
         raise UnsupportedError(
-            "{path} is a rule by group probabilities, which this command does not support",
+            "{path} is a rule that uses group probabilities, which this command does not support",
             remedy="use fairramp.evidence in Python",
             path=rule,
         )

@@ -25,7 +25,7 @@ def explore(
     """Look for a rule on a local page: move its settings and see the effect at once.
 
     The page runs on this machine only. It reads DATA and, when you save, writes to --out: rule.json, report.html
-    and the commands that make both. Nothing is ever overwritten. Stop with Ctrl-C.
+    and the commands that make both. Nothing is ever overwritten. Stop with Ctrl+C.
 
     For example:
 
@@ -65,7 +65,7 @@ def explore(
         def started() -> None:
             screen.say(f"Exploring {data}. Open this address, which works only on this machine:")
             screen.text("", f"  {address}", "")
-            screen.say("Stop with Ctrl-C.")
+            screen.say("Stop with Ctrl+C.")
             sys.stdout.flush()
             if not no_browser:
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -73,7 +73,7 @@ class Compared:
     selected : GroupRates or None
         Its selection rates, gap and ratio, if other rates are compared.
     overall_rate : float
-        Its selection rate of everybody together.
+        Its overall selection rate.
     changed_to_yes, changed_to_no : tuple of float
         Share of each group whose decision it changes to yes, or to no. This, like `changed`, is relative to the
         classifier's own decisions at the cutoff of the reported rule.

@@ -130,7 +130,7 @@ class Outcome:
     selected : GroupRates or None
         Its selection rates, gap and ratio, if other rates are compared.
     overall_rate : float
-        Selection rate of everybody together.
+        Overall selection rate.
     accuracy_interval : pair of float, or None
         Confidence limits of the accuracy; None without labels.
     changed_to_yes, changed_to_no : tuple of float
@@ -257,7 +257,7 @@ class Content(PageContent):
     selected_before : GroupRates or None
         Selection rates, gap and ratio of the same decisions, if other rates are compared.
     overall_rate_before : float
-        Selection rate of everybody together under the same decisions.
+        Overall selection rate under the same decisions.
     people_before : People
         Expected numbers of people under the same decisions.
     sentence, selected_sentence : str

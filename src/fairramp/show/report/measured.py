@@ -227,7 +227,7 @@ class Measured:
     def of(
         cls, known: KnownRows, rules: Sequence[Rule], confidence: float, rows: ArrayRows | None = None
     ) -> "Measured":
-        """The points of a summary of the rows or, for a rule by group probabilities, the rows themselves.
+        """The points of a summary of the rows or, for a rule that uses group probabilities, the rows themselves.
 
         `rows` are the `numbered_rows` of the sample, which remember what they counted.
         """

@@ -374,7 +374,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
             else full(target) or ("not recorded" if content.event.parts else _LEVELS[s["membership"]]),
         )
         if s["overall_rate"] is None
-        else ("Selection rate of everybody together", full(s["overall_rate"])),
+        else ("Overall selection rate", full(s["overall_rate"])),
         *(
             [("Costs of a false positive and a false negative", " and ".join(map(full, s["costs"])))]
             if s["costs"]

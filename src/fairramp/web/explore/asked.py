@@ -43,7 +43,7 @@ TARGETS = {
     "balanced_accuracy": "best balanced accuracy",
     "base_rate": "share of positive outcomes",
     "number": "a rate of my own",
-    "budget": "a budget: share of everybody",
+    "budget": "a budget: share of all people",
 }
 _CHOICES = CRITERIA | TARGETS
 #: Texts that the page may send, and how long they may be.

@@ -32,7 +32,7 @@ class _Server(uvicorn.Server):
 
 
 def run(app: Any, sock: socket.socket, started: Callable[[], None], **options: Any) -> None:
-    """Serve an application until Ctrl-C or SIGTERM; nothing about requests is logged.
+    """Serve an application until Ctrl+C or SIGTERM; nothing about requests is logged.
 
     `started` is called when requests are answered and signals end the server.
     """
