@@ -125,7 +125,7 @@ def test_a_rule_leads_with_the_gap_between_large_groups():
     large = [rule.record.rates["selection"].before[rule.groups.index(k)] for k in "AB"]
     text = " ".join(rule.reached)
     assert text.startswith(f"Gap on the fit rows: {points(abs(large[0] - large[1]))} before, 5.0 points after.")
-    assert f"With the 1 group of fewer than 30 rows: {points(rule.record.gap_before)} before" in text
+    assert f"Including the group with fewer than 30 rows: {points(rule.record.gap_before)} before" in text
 
 
 def test_a_check_names_large_groups_and_its_verdict_still_counts_all():
@@ -140,9 +140,9 @@ def test_a_check_names_large_groups_and_its_verdict_still_counts_all():
     text = " ".join(repr(found).split())
     large = points(abs(found.rates[0] - found.rates[1]))
     assert text.startswith(
-        f"Between groups with at least 30 rows, the gap is {large} on the new rows. With the 1 "
+        f"Between groups with at least 30 rows, the gap is {large} on the new rows. Including the "
     )
-    assert "With the 1 group of fewer than 30 rows: the gap is above the estimated limit of " in text
+    assert "Including the group with fewer than 30 rows: the gap is above the estimated limit of " in text
     assert f", but that may be chance: {points(found.gap)} [" in text
     named = text.partition("Furthest apart: ")[2].partition("rows.")[0]
     assert "A " in named
@@ -178,7 +178,7 @@ def test_classes_lead_with_the_gap_between_large_groups():
     found = fairramp.audit_classes(decided, groups)
     first, second, third, *_ = found.sentences()
     assert first == "Largest gap: 20.0 points, classes a and b."
-    assert second.startswith("With the 1 group of fewer than 30 rows: 70.0 points [")
+    assert second.startswith("Including the group with fewer than 30 rows: 70.0 points [")
     assert third.startswith("Rate of class a: M 50.0% of 300 rows, F 30.0% of 200 rows")
     assert found.gap == pytest.approx(0.7)
 
@@ -204,7 +204,7 @@ def test_a_monitor_leads_with_the_gap_between_large_groups():
     monitor.update(scores[few], groups[few])
     text, large = monitor.sentence(), points(abs(monitor.rates[0] - monitor.rates[1]))
     assert text.startswith(
-        f"Between groups with at least 30 rows, the gap is {large} on 402 rows. With the 1 group of"
+        f"Between groups with at least 30 rows, the gap is {large} on 402 rows. Including the group with"
     )
     monitor.update(scores, groups)
     assert "30 rows" not in " ".join(monitor.sentences())
@@ -245,14 +245,14 @@ def test_a_report_compares_two_rules_by_the_gap_between_large_groups():
     found = rule.report(new, g, y, compare=other).content.compared
     ours, theirs = (fairramp.audit(new, g, rule=one).after for one in (rule, other))
     assert found.sentence.endswith(
-        f" Gap: {large_gap(ours.rate)} here, {large_gap(theirs.rate)} under the other rule. With the 1 group of "
+        f" Gap: {large_gap(ours.rate)} here, {large_gap(theirs.rate)} under the other rule. Including the group with "
         f"fewer than 30 rows: {points(ours.gap)} here, {points(theirs.gap)} under the other rule."
     )
     limits = fairramp.fit_rule(s, g, min_ratio=0.8)
     found = limits.report(new, g, y, compare=other).content.compared
     ours, theirs = ([one.rate[0], one.rate[1]] for one in (fairramp.audit(new, g, rule=limits).after, theirs))
     shown = [f"{min(pair) / max(pair):.2f}" for pair in (ours, theirs)]
-    assert f" Ratio: {shown[0]} here, {shown[1]} under the other rule. With the 1 group" in found.sentence
+    assert f" Ratio: {shown[0]} here, {shown[1]} under the other rule. Including the group with" in found.sentence
 
 
 @pytest.mark.filterwarnings("ignore:Groups with fewer than")
@@ -270,10 +270,10 @@ def test_checks_and_monitors_of_a_rule_with_small_groups_lead_without_them(n_tin
     s, g, _ = with_tiny(n_tiny)
     rule = fairramp.fit_rule(s, g, max_gap=0.05)
     for found in (rule.check(s, g), rule.monitor().update(s, g)):
-        first, _, second = found.sentence().partition(" All groups, with the ")
+        first, _, second = found.sentence().partition(" All groups, including the ")
         assert first.startswith("Without tiny0 (5 fit rows)")
-        groups = "1 group" if n_tiny == 1 else "3 groups"
-        assert second.startswith(f"{groups} of fewer than 30 rows: ")
+        groups = "group" if n_tiny == 1 else "3 groups"
+        assert second.startswith(f"{groups} with fewer than 30 rows: ")
         assert "includes" not in " ".join(found.sentences())
 
 
@@ -296,7 +296,7 @@ def test_a_frontier_leads_with_the_gap_between_large_groups():
     own = fairramp.audit(s, g).before
     assert found.own_gap == pytest.approx(own.gap)
     assert found.own.startswith(f"The classifier's own decisions: gap {large_gap(own.rate)}, accuracy ")
-    assert found.own.endswith(f" With the 3 groups of fewer than 30 rows: gap {points(own.gap)}.")
+    assert found.own.endswith(f" Including the 3 groups with fewer than 30 rows: gap {points(own.gap)}.")
     large = ~np.isin(g, ["tiny0", "tiny1", "tiny2"])
     assert "30 rows" not in fairramp.frontier(s[large], g[large], y[large], max_gaps=[0.1]).own
 
@@ -310,7 +310,7 @@ def test_a_frontier_of_classes_leads_with_the_gap_between_large_groups():
     assert found.own_gap == pytest.approx(own.gap)
     gaps = [abs(one.rate[0] - one.rate[1]) for one in own.rates.values()]
     assert found.own.startswith(f"The classifier's own decisions: largest gap {points(max(gaps))}, accuracy ")
-    assert found.own.endswith(f" With the 1 group of fewer than 30 rows: largest gap {points(own.gap)}.")
+    assert found.own.endswith(f" Including the group with fewer than 30 rows: largest gap {points(own.gap)}.")
 
 
 def test_intersections_lead_with_the_gap_between_large_ones():

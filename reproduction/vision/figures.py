@@ -156,7 +156,9 @@ def _by_size(rows: list[dict[str, Any]], title: str, zero: bool = True) -> Any:
     if len({row["parameters"] for row in rows}) < 2:
         return None
     kind = "log" if max(row["parameters"] for row in rows) > 20 else "linear"
-    x = alt.X("parameters:Q", title="parameters (millions)", scale=alt.Scale(type=kind, zero=False, padding=12))
+    axis = alt.Axis(values=[0.3, 1, 3, 10, 30], format="~g", labelOverlap=False) if kind == "log" else alt.Axis()
+    scale = alt.Scale(type=kind, zero=False, nice=kind != "log", padding=12)
+    x = alt.X("parameters:Q", title="parameters (millions)", scale=scale, axis=axis)
     shown = {family: color for family, color in FAMILIES.items() if family in {row["family"] for row in rows}}
     color = alt.Color("family:N", scale=_scale(shown), title=None, legend=alt.Legend(orient="top"))
     return _panels(_points(x, color, title, zero), rows)

@@ -93,7 +93,7 @@ def test_monitor_raises_the_alarm_for_false_positive_rates(shell):
     assert not json.loads(shell(*MONITOR, "--json").stdout)["added"]
     save(shell, "new.csv", *rows(3, n=9_000, lift=0.4))
     done = shell(*MONITOR, code=1)
-    assert done.stdout.startswith("15,000 rows in state.json so far, by unit\n")
+    assert done.stdout.startswith("15,000 rows counted in state.json so far, by unit\n")
     assert "the gap between false positive rates is now" in words(done.stdout)
 
 

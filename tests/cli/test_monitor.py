@@ -111,5 +111,5 @@ def test_unseen_groups_are_left_out_and_counted(inside):
     with (inside.folder / "new.csv").open("a") as file:
         file.write("0.5,others\n" * 40)
     done = inside(*MONITOR)
-    assert done.stdout.startswith("300 rows in state.json so far, by unit\n")
+    assert done.stdout.startswith("300 rows counted in state.json so far, by unit\n")
     assert "40 rows left out: groups not in the fit rows." in done.stdout

@@ -83,7 +83,7 @@ def test_rows_without_the_label_get_a_sentence(shell):
     save(shell, "new.csv", scores, groups, np.full(len(labels), 1 - label))
     assert f"None of the rows has label {label}" in shell.error(*CHECK, "--score", "p", "--label", "y")
     done = shell(*MONITOR, "--score", "p", "--label", "y")
-    assert done.stdout.startswith(f"0 rows with label {label} in state.json so far, by unit\n")
+    assert done.stdout.startswith(f"0 rows with label {label} counted in state.json so far, by unit\n")
     assert "Nothing to compare yet." in done.stdout
 
 

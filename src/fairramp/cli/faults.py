@@ -85,7 +85,8 @@ class Fault:
         text, before, after = f"CAST({self.value} AS VARCHAR)", literal(f"{start}'"), literal(f"', {wrong}")
         return (
             f"CASE WHEN {text} IS NULL THEN {literal(f'{start}missing')} "
-            f"WHEN trim({text}) = '' THEN {literal(f'{start}empty')} ELSE concat({before}, {text}, {after}) END"
+            f"WHEN trim({text}) = '' THEN {literal(f'{start}empty')} WHEN {is_missing(text)} THEN "
+            f"concat({literal(f'{start}missing (')}, trim({text}), ')') ELSE concat({before}, {text}, {after}) END"
         )
 
     def told(self, n: int, strays: int) -> str:

@@ -97,7 +97,8 @@ def with_small(keep: Booleans, event: Event = SELECTION) -> str:
     """How a number for all groups begins, after the same number for those in `keep`, the groups to judge.
 
     >>> with_small(judged([500, 3, 80]))
-    'With the 1 group of fewer than 30 rows'
+    'Including the group with fewer than 30 rows'
     """
     small = int((~keep).sum())
-    return f"With the {small:,} group{'' if small == 1 else 's'} of fewer than {SMALL_GROUP} {event.rows}"
+    groups = "group" if small == 1 else f"{small:,} groups"
+    return f"Including the {groups} with fewer than {SMALL_GROUP} {event.rows}"

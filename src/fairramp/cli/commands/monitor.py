@@ -128,7 +128,7 @@ def monitor(
     else:
         screen.warn(f"these rows are already in {state} and were not counted again.")
     n_rows = count(sum(found.rows), known.event.row)
-    screen.heading(f"{n_rows} in {state} so far, by {' / '.join(columns.grouped)}\n")
+    screen.heading(f"{n_rows} counted in {state} so far, by {' / '.join(columns.grouped)}\n")
     first, *more = found.sentences()
     screen.verdict(f"Monitor {found.verdict.word}. {first}", told=found.has_drifted)
     screen.say(*more, "")
