@@ -201,7 +201,7 @@ def test_the_same_rows_in_another_order_raise_with_the_line_that_mends_it(name):
     if name in PROBABLE:
         line = f"GroupProbabilities(columns.loc[{first}.index], labels)"
     assert str(error.value) == (
-        f"`{argument}` has the index values of `{first}` in another order, and rows are matched by position; put "
+        f"`{argument}` has the index values of `{first}` in a different order, and rows are matched by position; put "
         f"them in the same order: {line}."
     )
 
@@ -256,12 +256,12 @@ def test_an_index_of_several_levels_is_another_index(name, rows):
     if name in ("fit, classes", "audit of classes", "decide, classes"):
         rows = (ROWS, LEVELS)  # the scores of the classes are those of ROWS
     use, argument, _ = USES[name]
-    with pytest.raises(InputError, match=f"`{argument}` has another pandas index"):
+    with pytest.raises(InputError, match=f"`{argument}` has a different pandas index"):
         use(*rows)
 
 
 def test_indexes_of_several_levels_are_compared_like_any_other():
-    with pytest.raises(InputError, match=r"in another order.*groups\.loc\[scores\.index\]"):
+    with pytest.raises(InputError, match=r"in a different order.*groups\.loc\[scores\.index\]"):
         fairramp.fit_rule(LEVELS.score, LEVELS.group[::-1])
     fairramp.fit_rule(LEVELS.score, LEVELS.copy().group)
 
@@ -284,7 +284,7 @@ def test_other_rows_raise_with_both_ways_out():
     with pytest.raises(InputError) as error:
         fairramp.fit_rule(ROWS.score, groups)
     assert str(error.value) == (
-        "`groups` has another pandas index than `scores`, and rows are matched by position; if row i of both is "
+        "`groups` has a different pandas index from `scores`, and rows are matched by position; if row i of both is "
         "the same person, pass groups.to_numpy(); otherwise join them by index first."
     )
     assert fairramp.fit_rule(ROWS.score, groups.to_numpy()).ramps == RULE.ramps
@@ -332,7 +332,7 @@ def test_under_fairlearns_name_rows_are_matched_by_position_and_another_order_wa
     x, y = ROWS[["score"]], ROWS.label
     expected = model.fit(x, y, sensitive_features=ROWS.group)._pmf_predict(x, sensitive_features=ROWS.group)
     other = ROWS.group.set_axis(ORDERED.index)
-    words = "sensitive_features has the index values of X in another order; as in Fairlearn, rows are matched by "
+    words = "sensitive_features has the index values of X in a different order; as in Fairlearn, rows are matched by "
     with pytest.warns(FairrampWarning, match=words):
         model.fit(x, y, sensitive_features=other)
     with pytest.warns(FairrampWarning, match=words):

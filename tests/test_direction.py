@@ -384,7 +384,7 @@ def test_scores_that_contradict_the_labels_are_warned_of(scale, weighted, up, fi
         (message,) = warned(call)
         assert message.startswith(first)
         assert f"{remedy} `higher_is_better=False`." in message
-        column = " Did you pass predict_proba(X)[:, 0] instead of [:, 1]?" * (up and scale == "probability")
+        column = " Did you pass the other class's column of predict_proba(X)?" * (up and scale == "probability")
         assert message.endswith(f"(a default), swap 0 and 1 in `labels`.{column}")
     assert warned(lambda: fairramp.fit_rule(score, group, 1 - y, **told_rows)) == []
     assert warned(lambda: fairramp.fit_rule(score, group, **told_rows)) == []

@@ -31,7 +31,7 @@ DECISIONS = (SCORES > 0.5).astype(int)
 X = np.random.default_rng(3).random((4000, 2))
 TREE = DecisionTreeClassifier(random_state=0).fit(X, LABELS)  # fully grown, so each leaf is 0 or 1
 RULE = fairramp.fit_rule(SCORES, GROUPS)
-PREDICTED = "Did you pass predict() instead of predict_proba(X)[:, 1]?"
+PREDICTED = "Did you pass predict() instead of predict_proba()?"
 
 OPTIMIZER = "RandomizedThresholdOptimizer"
 
@@ -211,7 +211,7 @@ USES = {
 }
 APPLIED = (
     "All scores are 0 or 1, but this rule was fitted on more than two values, so it cannot make rates equal. Did "
-    "you pass predict() instead of predict_proba(X)[:, 1]?"
+    "you pass predict() instead of predict_proba()?"
 )
 
 
@@ -229,7 +229,7 @@ def test_a_rules_own_probabilities_are_not_taken_for_scores(use):
     (sentence,) = warned
     assert sentence.startswith("98.5% of the scores")
     assert "are exactly 0 or 1: these look like a rule's probabilities" in sentence
-    assert "model.estimator_.predict_proba(X)[:, 1]" in sentence
+    assert "the favorable class's column of model.estimator_.predict_proba(X)" in sentence
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
@@ -815,7 +815,7 @@ def test_a_rule_in_the_place_of_labels_is_named():
 
 
 def test_the_wrong_column_of_predict_proba_is_a_cause_of_the_wrong_direction():
-    cause = "Did you pass predict_proba(X)[:, 0] instead of [:, 1]?"
+    cause = "Did you pass the other class's column of predict_proba(X)?"
     _, warned = told(lambda: fairramp.fit_rule(1 - SCORES, GROUPS, LABELS))
     assert warned[0].endswith(cause)
     _, warned = told(lambda: fairramp.fit_rule(SCORES, GROUPS, LABELS, higher_is_better=False))

@@ -33,7 +33,7 @@ app = App(
     "To turn a file of scores into a file of decisions, run audit, fit, keygen and apply.\n\n"
     "Each command has its own help, for example: fairramp fit --help\n\n"
     "Exit codes: 0 done, 1 a gate or check failed, 2 an error that you can fix, 3 a gate or check could not be "
-    "decided, 4 done without some rows (--skip-invalid).",
+    "judged, 4 done without some rows (--skip-invalid).",
     version=__version__,
     help_format="plaintext",
     version_flags=["--version"],

@@ -12,7 +12,7 @@ import fairramp
 from fairramp.cli import library, outputs, texts
 from fairramp.cli.job import Job
 from fairramp.cli.naming import classes_of, fit_columns, probabilities_of, typed_label
-from fairramp.cli.render import STDIN, STDOUT, Screen, count, given, spoken, typed
+from fairramp.cli.render import STDIN, STDOUT, Screen, given, spoken, typed
 from fairramp.core.cells import cell_columns
 from fairramp.core.labels import Label, label_key, label_of, label_text
 from fairramp.core.table import Table, name_column, one_line
@@ -287,9 +287,9 @@ def apply(
     if repeated:
         texts.warn_repeated(screen, repeated, str(columns.id))
     *others, last = map(one_line, names)
-    screen.say(
-        f"Added {', '.join(others)} and {last} to {count(job.rows, 'row')}. Saved to {spoken(output)}.{note}"
-    )
+    undecided = sum(n for _, n in job.unknown) if how["unseen"] == "null" else 0
+    rows = texts.rows_with(job.rows, job.rows - undecided)
+    screen.say(f"Added {', '.join(others)} and {last} to {rows}. Saved to {spoken(output)}.{note}")
     if counted:
         screen.text()
         screen.table(_counted_table(rule, counted, decided=key is not None), every=every, more="with --all")

@@ -164,7 +164,7 @@ def export(rule: Rule | ClassRule, to: str, output: str | None, given: dict[str,
     return [
         f"Inputs: scores (float64{several}), {_TORCH[rule.membership][0]}{', u (float64)' if drawn else ''}.",
         _TORCH[rule.membership][1].format(n=len(rule.groups), last=len(rule.groups) - 1),
-        *_gives(rule, drawn),
+        *_gives(rule, "", drawn),
     ]
 
 
@@ -208,18 +208,19 @@ def _onnx(rule: Rule | ClassRule, output: str | None, given: dict[str, Any]) -> 
     model = to_onnx(rule, output, **given) if own is None else append_to(own, rule, output, **given)
     names = {1: "float32", 11: "float64", 8: "text", 7: "int64", 9: "bool", 6: "int32", 2: "uint8", 3: "int8"}
     takes = (f"{put.name} ({names.get(put.type.tensor_type.elem_type, 'other')})" for put in model.graph.input)
-    return [f"Inputs: {', '.join(takes)}.", *_gives(rule, given.get("decisions"))]
+    return [f"Inputs: {', '.join(takes)}.", *_gives(rule, given.get("prefix") or "", given.get("decisions"))]
 
 
-def _gives(rule: Rule | ClassRule, drawn: Any) -> list[str]:
+def _gives(rule: Rule | ClassRule, prefix: str, drawn: Any) -> list[str]:
     """Sentences about the outputs."""
     columns, values = "", "1 or 0"
     if isinstance(rule, ClassRule):
         columns = f" (one column per class: {', '.join(map(show_label, rule.classes))})"
         values = f"0 to {len(rule.classes) - 1}, the position of a class"
     if not drawn:
-        return [f"Output: probability{columns}, NaN for rows that cannot be decided."]
+        return [f"Output: {prefix}probability{columns}, NaN for rows that cannot be decided."]
     return [
-        f"Outputs: probability{columns} and decision ({values}); NaN and -1 for rows that cannot be decided.",
-        "Compute u with fairramp.draws(ids, key) where the key is stored; the file holds no key.",
+        f"Outputs: {prefix}probability{columns} and {prefix}decision ({values}); NaN and -1 for rows that cannot "
+        "be decided.",
+        f"Compute {prefix}u with fairramp.draws(ids, key) where the key is stored; the file holds no key.",
     ]

@@ -80,13 +80,14 @@ class Fault:
     def explained(self) -> str:
         """SQL of the reason why a row with this fault cannot be used, with its value."""
         start, wrong = f"{self.name} is ", self.wrong.removeprefix("is ")
+        missing = literal(f"{start}missing (")
         if self.reason is not None or wrong == self.wrong:
             return self.reason or literal(f"{self.name} {self.wrong}")
         text, before, after = f"CAST({self.value} AS VARCHAR)", literal(f"{start}'"), literal(f"', {wrong}")
         return (
             f"CASE WHEN {text} IS NULL THEN {literal(f'{start}missing')} "
             f"WHEN trim({text}) = '' THEN {literal(f'{start}empty')} WHEN {is_missing(text)} THEN "
-            f"concat({literal(f'{start}missing (')}, trim({text}), ')') ELSE concat({before}, {text}, {after}) END"
+            f"concat({missing}, trim({text}), ')') ELSE concat({before}, {text}, {after}) END"
         )
 
     def told(self, n: int, strays: int) -> str:

@@ -90,7 +90,7 @@ def opened(
     screen, data, columns, scale, decimal, delimiter, sheet, label, positive, weight
         As on the command line; `screen` remembers which rows were left out.
     skip_invalid : bool, optional
-        Whether to leave out rows that cannot be used; None if the command cannot.
+        Whether to leave out rows that cannot be used, or have no group; None if the command cannot.
     output : str, optional
         The output of the command. These rows, with reasons, go to a file that is named after it, or else after
         DATA; it is written if the work with the other rows succeeds.
@@ -145,11 +145,14 @@ def opened(
             job, faults = prepare(source, columns, numbers, **how)
             judge = None if unseen == "library" else rule
             unknown = strangers.unknown_groups(job, judge)
+            if skip_invalid and judge is None and (rule is not None or unseen != "library"):
+                faults += strangers.blanks(job, rule)
             rejected = [] if judge is None else strangers.faults(job, judge, slips=unseen == "null")
             bad = Found.of(source, [*faults, *rejected])
             skipping = skip_invalid and bad.can_skip
-            if any(fault not in rejected for fault in bad.faults) and not skipping:
-                raise bad.error(skipping=skip_invalid)
+            if (wrong := [fault for fault in bad.faults if fault not in rejected]) and not skipping:
+                told = Found.of(source, wrong) if unseen == "null" else bad  # rows of unknown groups stay
+                raise told.error(skipping=skip_invalid)
             if rejected and not skipping and unseen == "error":
                 assert rule is not None
                 raise strangers.error(rule, bad, unknown, skipping=skip_invalid, can_null=may_be_empty)

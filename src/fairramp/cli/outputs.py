@@ -46,6 +46,20 @@ _REASONS = ("reason", "fairramp_reason")
 _UNWRITABLE = "Cannot write {path}: {why}"
 
 
+@contextlib.contextmanager
+def alone(path: str) -> Iterator[None]:
+    """Let other processes that change a file wait, where folders can be locked: not on Windows."""
+    with contextlib.ExitStack() as stack:
+        if sys.platform != "win32":
+            import fcntl
+
+            with contextlib.suppress(OSError):  # a file system without locks, or no such folder
+                folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+                stack.callback(os.close, folder)  # which unlocks it
+                fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+
+
 def check_output(
     output: str,
     data: str,

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from fairramp.cli.faults import TOO_MANY, Fault, Found, is_missing
 from fairramp.cli.job import Job, met
+from fairramp.cli.naming import values_of
 from fairramp.core.headline import joined
 from fairramp.core.labels import Label, label_key, label_of, label_text, show_label
 from fairramp.core.table import with_rows
@@ -85,6 +86,22 @@ def faults(job: Job, rule: Rule | ClassRule, *, slips: bool) -> list[Fault]:
     return found
 
 
+def blanks(job: Job, rule: Rule | ClassRule | None) -> list[Fault]:
+    """The rows without a group or stratum, unless the rule decides them; other columns may be blank."""
+    if rule is not None and rule.unseen_group != "error":
+        return []
+    known = None if rule is None else dict(values_of(rule, job.columns))
+    found = []
+    for i, (name, key) in enumerate(zip(job.columns.grouped, job.keys, strict=True)):
+        if known is not None and (not known[name] or {None, ""} & set(known[name])):
+            continue
+        option = "--strata" if i < len(job.columns.strata or ()) else "--group"
+        column = job.source.find(name, option)
+        blank = f"({key} IS NULL OR trim(CAST({key} AS VARCHAR)) = '')"
+        found.append(Fault(option, repr(name), "is missing", blank, column, key, {}, missing=blank))
+    return found
+
+
 def _is_one_of(key: str, values: Iterable[str]) -> str:
     named = ", ".join(map(literal, values))
     return f"TRY_CAST({key} AS ENUM({named})) IS NOT NULL" if named else "false"
@@ -136,14 +153,18 @@ def error(
     )
 
 
+def absent_groups(job: Job, rule: Rule | ClassRule) -> str:
+    """The groups of the rule without rows, as "group A" or "groups A and B"; empty if there are none."""
+    there = {label_key(label) for label, _ in met(job, rule)}
+    absent = [show_label(label) for label in rule.groups if label_key(label) not in there]
+    return f"group{'' if len(absent) == 1 else 's'} {joined(absent)}" if absent else ""
+
+
 def lost_groups(job: Job, rule: Rule | ClassRule | None) -> str:
     """A sentence on groups of the rule without rows, if other rows have unknown groups; otherwise nothing."""
     if rule is None or not job.unknown:
         return ""
-    there = {label_key(label) for label, _ in met(job, rule)}
-    lost = [show_label(label) for label in rule.groups if label_key(label) not in there]
-    if not lost:
+    if not (names := absent_groups(job, rule)):
         return ""
-    names = f"group{'' if len(lost) == 1 else 's'} {joined(lost)}"
     unknown = with_rows(list(job.unknown), _MOST)
     return f"No row is in {names} of the rule, but other rows are in groups that it does not know: {unknown}."

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairramp.cli.job import Job, met
 from fairramp.cli.render import Screen, count, spoken
-from fairramp.cli.strangers import lost_groups
+from fairramp.cli.strangers import absent_groups, lost_groups
 from fairramp.core.cells import largest_gap, stratum_index
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.headline import SMALL_GROUP, judged
@@ -240,12 +240,26 @@ def warn_groups(
         f"there is one group, {show_label(found[0][0])}: nothing to compare.",
         when=compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1,
     )
-    small = [pair for pair in found if pair[1] < SMALL_GROUP]
+    judged = [pair for pair in found if pair not in unknown or rule is None or rule.unseen_group != "error"]
+    small = [pair for pair in judged if pair[1] < SMALL_GROUP]
     screen.warn(
         f"groups with fewer than {SMALL_GROUP} rows, whose rates are unreliable: {_listed(small)}."
         + doubt(len(found), job.rows),
         when=small,
     )
+
+
+def warn_absent(screen: Screen, job: Job, rule: Rule) -> None:
+    """Warn about groups of the rule without rows in a batch, whose drift nothing would show."""
+    absent = absent_groups(job, rule)
+    screen.warn(f"no row is in {absent} of the rule.", when=absent)
+
+
+def rows_with(n: int, decided: int) -> str:
+    """The rows of a file to which something was added, all or some of them."""
+    if decided == n:
+        return count(n, "row")
+    return f"{decided:,} of {count(n, 'row')}, and left it empty for groups not in the fit rows"
 
 
 def warn_few(screen: Screen, groups: Sequence[Label], rows: Sequence[int], events: Sequence[Event]) -> None:

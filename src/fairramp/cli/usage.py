@@ -62,7 +62,7 @@ def mistake(error: Any, arguments: Sequence[str]) -> str:
 
 def _unknown(arguments: Sequence[str]) -> str | None:
     """Say which option does not exist; the parser misses the one that was meant instead, or guesses wildly."""
-    from fairramp.core.checks import meant
+    from fairramp.core.checks import elsewhere, meant
 
     command = command_of(arguments)
     known = _options(command) if command else {"--help", "--version"}
@@ -78,7 +78,9 @@ def _unknown(arguments: Sequence[str]) -> str | None:
         own = _typed("audit", data, "--rule", rule, "--fail-above", "0.02")
         return f"Unknown option: {found}. {command} uses the rule's own limit. For a limit of yours: {own}."
     # The dashes would make any two options alike.
-    near = meant(found.strip("-"), [name.strip("-") for name in known if name.startswith("--")])
+    names = [name.strip("-") for name in known if name.startswith("--")]
+    word = elsewhere(found.strip("-").replace("-", "_"), [name.replace("-", "_") for name in names])
+    near = word.replace("_", "-") if word else meant(found.strip("-"), names)
     return f"Unknown option: {found}.{f' Did you mean --{near}?' if near else ''}"
 
 

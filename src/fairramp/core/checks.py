@@ -34,8 +34,15 @@ _ELSEWHERE = {
     **dict.fromkeys(("y", "y_true"), ("labels", "label")),
     **dict.fromkeys(("y_pred", "y_prob", "y_score"), ("scores", "score", "probabilities")),
     **dict.fromkeys(("weight", "weights", "sample_weight"), ("sample_weight", "weight")),
-    **dict.fromkeys(("rng", "seed"), ("random_state",)),
+    "rng": ("random_state",),
     "threshold": ("cutoff",),
+    "key": ("key_file",),
+    "seed": ("random_state", "random_seed"),
+    "batch_name": ("batch",),
+    "format": ("to",),
+    "target": ("to", "label"),
+    "database": ("dialect",),
+    **dict.fromkeys(("sensitive", "protected"), ("group",)),
 }
 
 
@@ -164,10 +171,15 @@ def nearest(value: Any, allowed: Collection[str], also: Mapping[str, str] | None
     return None if near is None else f"did you mean {near!r}?"
 
 
+def elsewhere(name: str, known: Collection[str]) -> str | None:
+    """The known keyword for what other libraries call `name`."""
+    return next((word for word in _ELSEWHERE.get(name, ()) if word in known), None)
+
+
 def check_keywords(function: str, given: Iterable[str], known: Collection[str]) -> None:
     """Raise, as Python does, if a function is called with an unknown keyword; name the one that was meant."""
     for name in [name for name in given if name not in known]:
-        word = next((word for word in _ELSEWHERE.get(name, ()) if word in known), None)
+        word = elsewhere(name, known)
         hint = f"did you mean {word!r}?" if word else nearest(name, known)
         if name == "prefit" and "sensitive_columns" in known:
             hint = "for a trained classifier, pass sklearn.frozen.FrozenEstimator(model)"
@@ -179,7 +191,7 @@ def meant(value: Any, allowed: Collection[str], also: Mapping[str, str] | None =
     from difflib import get_close_matches
 
     word = value.strip().lower() if isinstance(value, str) else ""
-    known = {allowed_word.lower(): allowed_word for allowed_word in allowed} | dict(also or {})
+    known = dict(also or {}) | {allowed_word.lower(): allowed_word for allowed_word in allowed}
     return next((known[near] for near in get_close_matches(word, known, n=1)), None)
 
 

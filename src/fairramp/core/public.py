@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
 
-from fairramp.core.checks import check_keywords
+from fairramp.core.checks import check_keywords, elsewhere
 from fairramp.core.indexes import indexes_of
 from fairramp.errors import FairrampError
 
@@ -62,8 +62,39 @@ def _answering(function: _Public, known_as: str) -> _Public:
         except FairrampError as error:
             _locate(error, (*args, *kwargs.values()))
             raise
+        except TypeError as error:
+            if told := _miscalled(function, known_as, args, kwargs):
+                raise TypeError(told) from None
+            raise error
 
     return answering  # type: ignore[return-value]
+
+
+def _miscalled(function: Any, known_as: str, args: Any, kwargs: Any) -> str | None:
+    """What is wrong with a call that Python refuses: too many arguments by position, or missing ones."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+        return None  # the error is about something else
+    except TypeError:
+        pass
+    options = [one for one in inspect.signature(function).parameters.values() if one.name not in ("self", "cls")]
+    by_place = [one.name for one in options if one.kind is one.POSITIONAL_OR_KEYWORD]
+    n = len(args) - (len(options) < len(inspect.signature(function).parameters))
+    if n > len(by_place):
+        by_name = [one.name for one in options if one.kind is one.KEYWORD_ONLY]
+        taken = f"takes {', '.join(by_place)} by position" if by_place else "takes no argument by position"
+        more = f"; pass others by name: {', '.join(f'{name}=…' for name in by_name[:4])}" if by_name else ""
+        return f"{known_as}() {taken}, got {n} arguments{more}{', …' if len(by_name) > 4 else ''}"
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    missing = [
+        one.name
+        for one in options[n:]
+        if one.kind in named and one.default is one.empty and one.name not in kwargs
+    ]
+    others = [name for name in kwargs if name not in {one.name for one in options}]
+    hints = (f"{name}=… is called {meant} here" for name in others if (meant := elsewhere(name, missing)))
+    hint = next(hints, "")
+    return f"{known_as}() needs {' and '.join(missing)}{f'; {hint}' if hint else ''}" if missing else None
 
 
 def _locate(error: FairrampError, given: Iterable[Any]) -> None:

@@ -36,9 +36,9 @@ def check_aligned(**columns: Any) -> None:
     is_reordered = same_rows(reference, index)
     raise InputError(
         (
-            "has the index values of {" + first + "} in another order"
+            "has the index values of {" + first + "} in a different order"
             if is_reordered
-            else "has another pandas index than {" + first + "}"
+            else "has a different pandas index from {" + first + "}"
         )
         + ", and rows are matched by position",
         argument=name,

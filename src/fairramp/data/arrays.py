@@ -20,13 +20,16 @@ TWO_CLASSES = (
     "the rates of all classes"
 )
 
+#: Which scores to pass; class 1 is the second only if labels are 0 and 1.
+FAVORABLE = "predict_proba(X)[:, i], where model.classes_[i] is the favorable class"
+
 #: What to do with missing scores, which are no numbers.
 NO_SCORE = "drop or fill rows without a score"
 _OF_NOTHING = {"scores": NO_SCORE}
 #: What to do with text instead of numbers.
 _OF_TEXT = {
     "labels": TWO_CLASSES,
-    "scores": "pass predict_proba(X)[:, 1] instead of predict(X), or convert text to numbers",
+    "scores": f"pass {FAVORABLE}, instead of predict(X), or convert text to numbers",
 }
 
 
@@ -140,7 +143,7 @@ def _of_shape(name: str, shape: tuple[int, ...], values: Any) -> str | None:
     if name == "labels":
         return TWO_CLASSES
     more = "" if shape[1] == 2 else ", or use fairramp.fit_class_rule, which equalizes the rates of all classes"
-    return f"pass the scores of the favorable class, such as predict_proba(X)[:, 1]{more}"
+    return f"pass the scores of the favorable class, such as {FAVORABLE}{more}"
 
 
 def _check_rows(column: Array, sound: Booleans, name: str, rule: str, remedy: str | None = None) -> None:
@@ -165,13 +168,20 @@ def _as_numbers(values: Any, name: str, *, keep_integers: bool) -> Array:
         first = int(np.argmax(np.ma.getmaskarray(column)))
         raise InputError("must be numbers, got a masked value in row {row}", argument=name, row=first)
     column = np.asarray(column)
+    if column.dtype.kind == "O" and column.ndim == 2 and name == "scores" and column.shape[1] > 1:
+        raise InputError(
+            "must be one column, got a table of {n} columns",
+            argument=name,
+            remedy="pass one of them, or use fairramp.fit_frame(table, score=…, group=…)",
+            n=column.shape[1],
+        )
     if column.dtype.kind == "O":
         for row, value in enumerate(column.ravel()):
             if not _is_number(value):
                 raise InputError(
                     "must be numbers, got {value} in row {row}",
                     argument=name,
-                    remedy=(_OF_TEXT if isinstance(value, str) else _OF_NOTHING).get(name),
+                    remedy=_of_text(name, column) if isinstance(value, str) else _OF_NOTHING.get(name),
                     value=shown(value),
                     row=row,
                 )
@@ -181,11 +191,20 @@ def _as_numbers(values: Any, name: str, *, keep_integers: bool) -> Array:
         raise InputError(
             "must be numbers, got {what}",
             argument=name,
-            remedy=_OF_TEXT.get(name) if is_text else None,
+            remedy=_of_text(name, column) if is_text else None,
             what="text" if is_text else f"values of type {column.dtype.name}",
         )
     to_floats = column.dtype.itemsize > 8 or (column.dtype.kind in "iub" and not keep_integers)
     return column.astype(np.float64) if to_floats else column
+
+
+def _of_text(name: str, column: Array) -> str | None:
+    """What to do with text instead of numbers; two labels can be compared with the favorable one."""
+    values = list(dict.fromkeys(column.ravel().tolist())) if name == "labels" else []
+    if len(values) == 2 and all(isinstance(value, str) for value in values):
+        first, second = (shown(value).replace("{", "{{").replace("}", "}}") for value in values)
+        return f"if {first} is the favorable class and not {second}, pass (labels == {first}).astype(int)"
+    return _OF_TEXT.get(name)
 
 
 def _is_number(value: Any) -> bool:

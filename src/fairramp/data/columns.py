@@ -154,7 +154,7 @@ def check_new(names: Iterable[str], present: Iterable[str], fold: Callable[[str]
         if fold(name) in taken:
             raise InputError(
                 "The table already has a column {name!r}",
-                remedy="pass {prefix}, such as prefix='fair_'",
+                remedy="pass a prefix for the new ones: {prefix:fair_}",
                 name=taken[fold(name)],
             )
 

@@ -1,7 +1,8 @@
 """Uniform access to the tables of every engine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import narwhals as nw
@@ -34,8 +35,8 @@ def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
     return table, (lambda done: done) if isinstance(frame, nw.DataFrame | nw.LazyFrame) else nw.to_native
 
 
-def check_columns(table: Any, names: Sequence[str]) -> None:
-    """Raise if a table lacks one of the named columns."""
+def check_columns(table: Any, names: Sequence[str], stored: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Raise if a table lacks one of the named columns; `stored` are those of a rule, with their arguments."""
     present = table.collect_schema().names()
     for name in names:
         if name not in present:
@@ -45,9 +46,11 @@ def check_columns(table: Any, names: Sequence[str]) -> None:
                     remedy="pass df.reset_index() instead of df",
                     name=name,
                 )
+            near = meant(name, present)
+            other = " If it has another name here, pass {" + stored[name] + "}" if name in stored else ""
             raise InputError(
                 "The table has no column {name!r}",
-                remedy="did you mean {near!r}?" if (near := meant(name, present)) else "its columns are {known}",
+                remedy=("did you mean {near!r}?" if near else "its columns are {known}.") + other,
                 name=name,
                 near=near,
                 known=", ".join(map(repr, present[:10])) + (", …" if len(present) > 10 else ""),

@@ -57,7 +57,9 @@ def checked(
 ) -> tuple[str | None, Columns, list[str]]:
     """The checked key, the columns to read, and the names of the new ones."""
     columns = rule.reading(id=id, **names)
-    check_columns(table, columns.all)
+    roles = {"score": (columns.score,), "group": columns.groups, "strata": columns.strata}
+    own = {str(name): role for role, found in roles.items() if names.get(role) is None for name in found or ()}
+    check_columns(table, columns.all, own)
     check_both(id=id, key=key)
     new = prefixed(prefix, [*probabilities, *([] if id is None else ["decision"])])
     folds = is_lazy(table) and engine_of(table).folds_case

@@ -128,7 +128,7 @@ def warn_means(
         + swap
     )
     if swap is _SWAP and remedy is None and scale.name == "probability" and scale.higher_is_better:
-        told += ". Did you pass predict_proba(X)[:, 0] instead of [:, 1]?"
+        told += ". Did you pass the other class's column of predict_proba(X)?"
     found = {"favorable": "label 1", **_found(yes, no, scale)}
     warn(_FOUND + " " + told, category=DirectionWarning, **found, **values)
 

@@ -21,7 +21,7 @@ COARSE = "Use a classifier with finer scores, or calibrate this one"
 #: Digits of mean scores that are not rounding errors.
 _DIGITS = 9
 #: What usually went wrong.
-_PREDICTED = "Did you pass predict() instead of predict_proba(X)[:, 1]?"
+_PREDICTED = "Did you pass predict() instead of predict_proba()?"
 _PREDICTED_CLASSES = "Did you pass predicted classes instead of predict_proba()?"
 
 

@@ -45,8 +45,8 @@ from fairramp.rule.rule import Rule
 
 #: What to do with a fitted estimator instead of its rule.
 _OF_MODEL = (
-    "call model.audit(X, y, sensitive_features=…), or pass model.rule_, and as {scores} the values of "
-    "model.estimator_.predict_proba(X)[:, 1]"
+    "call model.audit(X, y, sensitive_features=…), or pass model.rule_, and as {scores} the favorable "
+    "class's column of model.estimator_.predict_proba(X)"
 )
 
 

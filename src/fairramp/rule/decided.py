@@ -31,13 +31,13 @@ def warn_decided(scores: Array, record: FitRecord | None) -> None:
     if not any(_others(scores[start : start + _FIRST]) for start in range(0, len(scores), _FIRST)):
         warn(
             "All scores are 0 or 1, but this rule was fitted on more than two values, so it cannot make rates "
-            "equal. Did you pass predict() instead of predict_proba(X)[:, 1]?"
+            "equal. Did you pass predict() instead of predict_proba()?"
         )
     elif 0 < share <= _MULTIPLE * sum(rates.rows_inside) / sum(rates.rows):
         warn(
             "{share} of the scores are exactly 0 or 1: these look like a rule's probabilities, to which the rule "
             "is applied again. Pass the classifier's own scores; for a RandomizedThresholdOptimizer, these are "
-            "model.estimator_.predict_proba(X)[:, 1], and model.audit takes them by itself",
+            "the favorable class's column of model.estimator_.predict_proba(X), which model.audit uses",
             share=percent(1 - share),
         )
 

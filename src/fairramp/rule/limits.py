@@ -213,9 +213,10 @@ def certifiable(rule: Rule) -> FitRecord:
     record = recorded(rule)
     if record.cross_fitted:
         raise FairrampError(
-            "No certificate: the rule was fitted on cross-fitted scores, and the final model was refitted on "
-            "other rows",
-            remedy="to get one, freeze a trained model and fit the rule on new rows",
+            "No certificate from the fit rows: the rule was fitted on cross-fitted scores, and the final model "
+            "was trained again, on all rows",
+            remedy="pass new rows, with scores of the final model: rule.certificate(scores=…, groups=…); checks "
+            "and monitors need a trained model, frozen, and a rule fitted on new rows",
         )
     return record
 

@@ -24,6 +24,7 @@ _ELSEWHERE = {
     "transform": "apply",
     **dict.fromkeys(("score", "evaluate"), "check"),
     **dict.fromkeys(("thresholds", "summary"), "table"),
+    **dict.fromkeys(("rates", "gap", "accuracy", "selection_rates"), "record"),
     "plot": "report",
 }
 

@@ -236,7 +236,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         return self._fit(X, y, None, sensitive_features, sample_weight)
 
     def _fit(self, X: Any, y: Any, classes: Any, sensitive_features: Any, sample_weight: Any) -> Self:
-        check_aligned(X=X, y=y)
+        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
         frozen, group_frozen = (isinstance(e, FrozenEstimator) for e in (self.estimator, self.group_estimator))
         if frozen:
@@ -308,7 +308,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         self._sources.check_same(**self._choices())
         if task.positive != self._task.positive:
             raise InputError("has changed since `fit`", argument="pos_label", remedy="call `fit` again")
-        check_aligned(X=X, y=y)
+        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         check_classes(classes, self.classes_)
         passed = None if self._group_model else sensitive_features
         scores, codes, strata, weights = self._scored(X, passed, sample_weight)
@@ -419,7 +419,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         X, y, sensitive_features, sample_weight
             As in `fit`; with a `group_estimator`, without groups.
         """
-        check_aligned(X=X, y=y, sample_weight=sample_weight)
+        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
         labels = numbered(y, self.classes_)
         check_consistent_length(X, labels)

@@ -22,7 +22,7 @@ from fairramp.cli.options import (
     SkipInvalid,
     Strata,
 )
-from fairramp.cli.render import STDOUT, Screen, count, spoken
+from fairramp.cli.render import STDOUT, Screen, spoken
 
 
 def apply(
@@ -181,7 +181,9 @@ def apply(
             )
         if repeated:
             texts.warn_repeated(screen, repeated, str(columns.id))
-    screen.say(f"Added {' and '.join(added)} to {count(job.rows, 'row')}. Saved to {spoken(output)}.{note}")
+    null = unseen_group and known.membership != "probabilities"  # whose rows are expected numbers
+    rows = texts.rows_with(job.rows, sum(row["rows"] for row in groups) if null else job.rows)
+    screen.say(f"Added {' and '.join(added)} to {rows}. Saved to {spoken(output)}.{note}")
     if job.rows:
         screen.text()
         screen.table(

@@ -63,7 +63,7 @@ def monitor(
 
     fairramp monitor rule.json scores.csv --state state.json
     """
-    from fairramp.cli import library, naming, strangers, texts
+    from fairramp.cli import library, naming, outputs, strangers, texts
     from fairramp.errors import refuse_if
     from fairramp.measure.batches import rows_fingerprint
     from fairramp.measure.monitor import Monitor
@@ -78,55 +78,57 @@ def monitor(
     known = naming.load_rule(rule, "monitor")
     texts.check_label(known, label)
     refuse_if(batch == "", "must not be empty", argument="batch")
-    if Path(state).exists():
-        found = Monitor.load(state, known, confidence=confidence)
-    else:
-        found = Monitor(known, 0.95 if confidence is None else confidence)
     columns = naming.columns_of(known, score, group, strata)
+    with outputs.alone(state):
+        if Path(state).exists():
+            found = Monitor.load(state, known, confidence=confidence)
+        else:
+            found = Monitor(known, 0.95 if confidence is None else confidence)
 
-    def refuse_lost(job: "Job") -> None:
-        # Counts cannot be taken back, and the corrected rows would be another batch.
-        refuse_if(
-            lost := strangers.lost_groups(job, known),
-            "{lost} Nothing was added",
-            remedy="correct these groups, or remove their rows from the file",
-            lost=lost,
+        def refuse_lost(job: "Job") -> None:
+            # Counts cannot be taken back, and the corrected rows would be another batch.
+            refuse_if(
+                lost := strangers.lost_groups(job, known),
+                "{lost} Nothing was added",
+                remedy="correct these groups, or remove their rows from the file",
+                lost=lost,
+            )
+
+        job, arrays = library.read(
+            screen,
+            data,
+            columns,
+            refuse_lost,
+            lambda job: texts.warn_groups(screen, job, known, compared=True),
+            lambda job: texts.warn_absent(screen, job, known),
+            lambda job: texts.warn_direction(job, known, scale, lower_is_better=False),
+            ordered=True,
+            scale=scale,
+            **reading,
+            rule=known,
+            label=label,
+            positive=positive,
         )
-
-    job, arrays = library.read(
-        screen,
-        data,
-        columns,
-        refuse_lost,
-        lambda job: texts.warn_groups(screen, job, known, compared=True),
-        lambda job: texts.warn_direction(job, known, scale, lower_is_better=False),
-        ordered=True,
-        scale=scale,
-        **reading,
-        rule=known,
-        label=label,
-        positive=positive,
-    )
-    rows = {name: arrays[name] for name in ("scores", "groups", "labels", "strata")}
-    mark = rows_fingerprint(known, **rows)
-    # A batch is recorded by name and by fingerprint, so neither can be added twice.
-    name = f"{batch} · {mark}" if batch else mark
-    earlier = [one.rpartition(" · ")[::2] for one in found.batches]
-    refuse_if(
-        any(batch and batch == known_as and mark != theirs for known_as, theirs in earlier),
-        "{state} already has a batch named {batch!r} with different rows, so nothing was added",
-        remedy="choose another --batch name",
-        batch=batch,
-        state=state,
-    )
-    is_new = all(mark != theirs for _, theirs in earlier)
-    before = sum(found.rows)
-    if is_new:
-        with texts.direction_told():
-            found.update(**rows, batch=name)
-        found.save(state)
-    else:
-        screen.warn(f"these rows are already in {state} and were not counted again.")
+        rows = {name: arrays[name] for name in ("scores", "groups", "labels", "strata")}
+        mark = rows_fingerprint(known, **rows)
+        # A batch is recorded by name and by fingerprint, so neither can be added twice.
+        name = f"{batch} · {mark}" if batch else mark
+        earlier = [one.rpartition(" · ")[::2] for one in found.batches]
+        refuse_if(
+            any(batch and batch == known_as and mark != theirs for known_as, theirs in earlier),
+            "{state} already has a batch named {batch!r} with different rows, so nothing was added",
+            remedy="choose another --batch name",
+            batch=batch,
+            state=state,
+        )
+        is_new = all(mark != theirs for _, theirs in earlier)
+        before = sum(found.rows)
+        if is_new:
+            with texts.direction_told():
+                found.update(**rows, batch=name)
+            found.save(state)
+        else:
+            screen.warn(f"these rows are already in {state} and were not counted again.")
     n_rows = count(sum(found.rows), known.event.row)
     screen.heading(f"{n_rows} counted in {state} so far, by {' / '.join(columns.grouped)}\n")
     first, *more = found.sentences()

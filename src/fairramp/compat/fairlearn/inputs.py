@@ -78,7 +78,7 @@ def warn_unaligned(**columns: Any) -> None:
     if found and same_rows(*found[2:]):
         first, name, *_ = found
         warn(
-            "{name} has the index values of {first} in another order; as in Fairlearn, rows are matched by "
+            "{name} has the index values of {first} in a different order; as in Fairlearn, rows are matched by "
             "position. If that is not meant, pass {code}",
             name=name,
             first=first,
