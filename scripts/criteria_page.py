@@ -268,7 +268,7 @@ def words() -> dict[str, str]:
             }
             for label in (0, 1):
                 both = zip(("yes", "no"), one.moved(group, label), strict=True)
-                found |= {f"{key}_{who}_{label}_{to}": f"{n:,.0f}" for to, n in both}
+                found |= {f"{key}_{who}_{label}_{to}": f"{n:,.0f}" if round(n) else "no" for to, n in both}
     return found
 
 
@@ -277,7 +277,7 @@ TEXT = """
 
 This page applies every criterion to the same {measured} people and shows what each one makes equal, what it
 costs, whom it helps and whom it harms. No criterion is best for every decision. [Which criterion?](criteria.md)
-says what each one is for.
+explains what each one is for.
 
 The scores that come with the package predict who earns more than $50,000 (label 1). Think of a yes as a
 benefit, such as a loan, and of label 1 as a loan that would be repaid. All rules are fitted on {fitted} rows
@@ -289,7 +289,7 @@ random draws.
 ## What each one makes equal
 
 ![Four panels with the selection rate, the true positive rate, the false positive rate and the precision of
-women and men, one row per setting. Two dots on top of each other mean equal rates. Each criterion brings the
+women and men, one row per setting. Two dots one above the other mean equal rates. Each criterion brings the
 dots together in its own panel and leaves them apart in others. No setting is designed to equalize
 precision.](../images/side-by-side-rates.svg)
 
@@ -308,10 +308,10 @@ The bars in the picture show 95% confidence intervals. The widest intervals for 
 
 {cost_table}
 
-*Change* is the accuracy minus that of the classifier itself, for the same people. No setting is more accurate
-than the classifier itself, because its decisions are already close to the most accurate ones possible. Equal
-opportunity costs little here because it changes few decisions. Accuracy counts all errors alike. If a wrong yes
-costs more than a wrong no, pass [`costs`](choosing.md#the-target-rate).
+*Change* is the accuracy minus the accuracy of the classifier itself, for the same people. No setting is more
+accurate than the classifier itself, because the classifier's decisions are already close to the most accurate
+ones possible. Equal opportunity costs little here because it changes few decisions. Accuracy counts all errors
+equally. If a wrong yes costs more than a wrong no, pass [`costs`](choosing.md#the-target-rate).
 
 ## Whom each one helps and whom it harms
 
@@ -332,12 +332,12 @@ not.
   {parity_women_0_yes} women with label 0. It rejects {parity_men_1_no} men with label 1 whom the classifier
   selects, and {parity_men_0_no} men with label 0. Precision among women falls from {own_women_precision} to
   {parity_women_precision}.
-- **The target rate decides who pays.** With the default target, {parity_men_1_no} men with label 1 lose a yes.
-  With `target_rate="base_rate"`, {base_men_1_no} do, because {base_men_selection} of all men are selected
+- **The target rate determines who loses.** With the default target, {parity_men_1_no} men with label 1 lose a
+  yes. With `target_rate="base_rate"`, {base_men_1_no} do, because {base_men_selection} of all men are selected
   instead of {parity_men_selection}. In return, {base_women_0_yes} women with label 0 gain a yes, instead of
   {parity_women_0_yes}.
-- **Limiting the gap or the ratio** changes fewer decisions than making the rates equal. With `max_gap=0.05`,
-  {gap_women_1_yes} women with label 1 gain a yes, and {gap_men_1_no} men with label 1 lose one.
+- **Limiting the gap or the ratio** changes fewer decisions than making the rates equal does. With
+  `max_gap=0.05`, {gap_women_1_yes} women with label 1 gain a yes, and {gap_men_1_no} men with label 1 lose one.
 - **Equal opportunity** changes little here, because the true positive rates are only a few points apart to begin
   with: {opportunity_women_1_yes} women with label 1 gain a yes, and {opportunity_men_1_no} men with label 1
   lose one. Selection rates remain far apart.
@@ -345,17 +345,17 @@ not.
   {predictive_women_0_yes} women. At the same time, {predictive_women_1_yes} women with label 1 gain a yes, and
   {predictive_men_1_no} men with label 1 lose one.
 - **Equalized odds** takes a yes from people in both groups: {odds_women_1_no} women and {odds_men_1_no} men
-  with label 1 lose one, and {odds_women_1_yes} women with label 1 gain one. The scores predict the labels of
-  women better than those of men, so decisions about women become less accurate on purpose, and {odds_random} of
-  all people are decided at random. With `max_gap=0.05`, this share is {odds_gap_random}; {odds_gap_men_1_no}
-  men with label 1 lose a yes, and {odds_gap_women_1_yes} women with label 1 gain one.
+  with label 1 lose one, and {odds_women_1_yes} women with label 1 gain one. The scores predict women's labels
+  better than men's, so decisions about women become less accurate on purpose, and {odds_random} of all
+  decisions are random. With `max_gap=0.05`, this share is {odds_gap_random}; {odds_gap_men_1_no} men with label
+  1 lose a yes, and {odds_gap_women_1_yes} women with label 1 gain one.
 
 ## Notes on some settings
 
 - **Strata:** with `strata`, parity becomes *conditional parity*: it compares women and men within each stratum,
   such as a department, and accepts differences between strata. The example data has no departments, so race
-  stands in for them, for illustration only. Few people belong to some races, so the interval of the largest gap
-  within a race is wide. Every criterion works [within strata](strata.md).
+  stands in for them, for illustration only. Some races have few people in the data, so the interval for the
+  largest gap within a race is wide. Every criterion works [within strata](strata.md).
 - **Several attributes:** `combine="each"` makes rates equal by sex and by race, one at a time. Rates of
   intersections can still differ. See [several attributes](several-attributes.md).
 - **Without the group:** with [group probabilities](without-groups.md), a rule makes expected selection rates
@@ -391,7 +391,7 @@ for criterion in ("parity", "equal_opportunity", "equalized_odds"):
     print(criterion, fairramp.audit(*new_rows, rule=rule), sep="\\n")
 ```
 
-The program [All criteria at once](../../examples/gallery/plot_19_all_criteria.py) also draws whose decisions
+The program [All criteria at once](../../examples/gallery/plot_19_all_criteria.py) also charts whose decisions
 change. To change the settings by hand and see the effect, open the [explorer](explore.md).
 """
 
