@@ -194,7 +194,7 @@ def _named(pair: Pair, names: dict[str, str]) -> str:
 
 
 def of_the_paper(results: Results) -> list[Claim]:
-    """Return what the paper claims or prints, and whether it holds here."""
+    """Return what the paper claims or reports, and whether it holds here."""
     limit = f"{100 * LARGEST_GAP:g} points"
     adult, dccc = PAIRS[:4], PAIRS[4:]
     rto = gaps(results, "rto")
@@ -216,8 +216,8 @@ def of_the_paper(results: Results) -> list[Claim]:
             )
         )
     for pairs, text, expected in (
-        (adult, "RTO costs accuracy on Adult", -1),
-        (dccc, "RTO gains accuracy on DCCC, where only the training rows are biased", 1),
+        (adult, "RTO lowers accuracy on Adult", -1),
+        (dccc, "RTO raises accuracy on DCCC, where only the training rows are biased", 1),
     ):
         change = differences(results, "rto", "original", pairs)
         found.append(Claim(text, all(expected * value > 0 for value in change), spread(change)))

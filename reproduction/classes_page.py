@@ -28,7 +28,10 @@ PEERS = {
 RULES = {"ours": "the rule", "recalibrated": "the recalibrated rule"}
 _TASKS = {
     "adult": "**Adult: hours worked per week** (under 40, 40, 41 to 49, 50 or more)",
-    "dccc": "**DCCC: credit limit** (at most 50,000, 150,000 or 250,000 NT dollars, or more)",
+    "dccc": (
+        "**DCCC: credit limit in NT dollars** (up to 50,000; 50,001 to 150,000; 150,001 to 250,000; "
+        "over 250,000)"
+    ),
 }
 
 
@@ -98,10 +101,10 @@ def criteria(results: Results) -> list[Claim]:
         found.append(
             Claim(
                 f"More than two classes: mean accuracy of {title} at most {OBJECTIVE_LOSS} points below that of "
-                "every other method at equal gap",
+                "every other method at the same gap",
                 all(c.close for c in each),
                 f"{sum(c.close for c in each)} of {len(each)} comparisons; worst "
-                f"{_difference(worst.accuracy)} points ({worst.place}); gap not reached in every seed in "
+                f"{_difference(worst.accuracy)} points ({worst.place}); gap not reached for every seed in "
                 f"{sum(c.missed > 0 for c in each)}",
             )
         )
@@ -123,7 +126,7 @@ def quick(results: Results) -> list[Claim]:
     loss = max(losses) if complete else float("inf")
     text = (
         f"with four classes, the rule leaves a gap of at most {100 * QUICK_GAP:g} points by sex in every class, "
-        f"and is at most {QUICK_LOSS:g} point less accurate than Fairlearn's rules per class at equal gap"
+        f"and is at most {QUICK_LOSS:g} point less accurate than Fairlearn's rules per class at the same gap"
     )
     holds = gap <= QUICK_GAP and loss <= QUICK_LOSS
     return [Claim(text, holds, f"gap {100 * gap:.1f} points, {loss:.2f} points less accurate")]
@@ -179,9 +182,9 @@ def _against(results: Results) -> str:
             text += "."
         texts.append(text)
     return (
-        "We compare each method of another library with two of our rules at equal gap: the rules are fitted on "
-        "the same rows as the method, with a `max_gap` at which their gap on test rows is no larger than that of "
-        "the method. *The rule* uses the classifier's probabilities; for *the recalibrated rule*, these are "
+        "We compare each method from another library with two of our rules at the same gap: the rules are fitted "
+        "on the same rows as the method, with a `max_gap` at which their gap on test rows is no larger than that "
+        "of the method. *The rule* uses the classifier's probabilities; for *the recalibrated rule*, these are "
         f"corrected first, as described below the tables. {' '.join(texts)} The rule uses no labels and relies "
         "on the classifier's probabilities. Fairlearn chooses its thresholds by accuracy on the labels of the "
         "fit rows, which can make up for inaccurate probabilities; the recalibrated rule uses the same "
@@ -204,8 +207,8 @@ def _missed(results: Results) -> str:
     if not missed:
         return ""
     return (
-        f"In {worded(len(missed))} of the rule's comparisons, the other method's gap could not be reached in "
-        "some or all seeds, so the gaps are not equal. `max_gap=0` is then used; the number of such seeds is in "
+        f"In {worded(len(missed))} of the rule's comparisons, the other method's gap could not be reached for "
+        "some or all seeds, so the gaps are not equal. For these seeds, `max_gap=0` is used; their number is in "
         "parentheses: " + "; ".join(f"{c.place} ({c.missed} of {c.gap.seeds})" for c in missed) + "."
     )
 
@@ -261,7 +264,7 @@ def _how(results: Results) -> str:
     seeds = min(len(_each(results, *pair)) for pair in pairs())
     return (
         "Gaps are in points; accuracy and rows decided at random are in percent of the test rows. Accuracy "
-        "differences are ours minus the other method's, at equal gap and paired by seed. Times are medians of "
+        "differences are ours minus the other method's, at the same gap and paired by seed. Times are medians of "
         "the time to fit, without the recalibration, measured as described under [Time to fit](#time-to-fit). "
         f"The splits are those described above, with {seeds} seed{'s' if seeds > 1 else ''}, and no rows of "
         "DCCC are dropped. The classifier is a multinomial logistic regression with default regularization. "
@@ -269,24 +272,24 @@ def _how(results: Results) -> str:
         "under 30, 30 to 39, 40 to 49, and 50 or older. To find the `max_gap` of a comparison, we search "
         f"between 0 and the other method's gap on test rows and halve this interval {classes.STEPS} times. The "
         "search uses the gap on test rows, but not their labels.\n\n"
-        "The recalibrated rule first corrects the probabilities by a multinomial logistic regression of the "
+        "The recalibrated rule first corrects the probabilities with a multinomial logistic regression of the "
         "fit rows' labels on the logarithms of the probabilities. We added it after finding the rule less "
         "accurate than Fairlearn on DCCC. Before we chose this correction, we had seen its test results for "
         "seeds 0 and 1, those of the same correction with the group as a feature, and those of isotonic "
         "regression, each with this classifier and with a boosted one. We chose the simplest correction, not the "
         "most accurate, but the results of these two seeds are not independent of our choice.\n\n"
         "Fairlearn has no rule for more than two classes, so we fit one rule for each class against all "
-        "others: `ThresholdOptimizer` with demographic parity, accuracy and probabilities. We combine the "
-        "rules in two ways. *Most probable* draws a decision for each class and takes the most probable of the "
-        "selected classes. *Shares* divides the selection probabilities by their sum. Rows that no rule "
-        "selects keep their most probable class. Even if each rule has equal rates, the combined rates need "
-        "not be equal.\n\n"
-        "From holisticai, `MLDebiaser` runs with its default settings. Lower values of `gamma` and `eta` and "
-        "more iterations, tried on seed 0 of Adult, gave less accurate labels. `MLDebiaser` cannot be applied "
-        "to new rows: it solves its problem for the test rows themselves, so it is compared with rules that "
-        "are also fitted on the test rows, without labels. It returns probabilities; its labels are the most "
-        "probable class of each row. `LPDebiaserMulticlass` equalizes error rates, which is a different "
+        "others: `ThresholdOptimizer` with demographic parity as its constraint and accuracy as its objective, "
+        "applied to probabilities. We combine the rules in two ways. *Most probable* draws a decision for each "
+        "class and takes the most probable of the selected classes. *Shares* divides the selection "
+        "probabilities by their sum. Rows that no rule selects keep their most probable class. Even if each rule "
+        "has equal rates, the combined rates need not be equal.\n\n"
+        "The class `MLDebiaser` from holisticai runs with its default settings. Lower values of `gamma` and "
+        "`eta` and more iterations, tried on seed 0 of Adult, gave less accurate labels. `MLDebiaser` cannot be "
+        "applied to new rows: it solves its problem for the test rows themselves, so it is compared with rules "
+        "that are also fitted on the test rows, without labels. It returns probabilities; its labels are the "
+        "most probable class of each row. `LPDebiaserMulticlass` equalizes error rates, which is a different "
         "criterion; it is listed because it is holisticai's other post-processing method for more than two "
         "classes. Its random draws are replaced by their probabilities. Both Python classes accept only two "
-        f"groups; for more groups, we call the algorithms inside them.{_failed(results)}"
+        f"groups; for more groups, we call the underlying algorithms directly.{_failed(results)}"
     )

@@ -35,10 +35,10 @@ def other_objectives(results: Results) -> str:
     main, loss = [*five, *balanced], claims.OBJECTIVE_LOSS
     parts = [
         "## Other objectives: unequal costs and balanced accuracy",
-        "The main comparisons use two objectives other than accuracy: costs of 5 per false positive and 1 per "
-        "false negative (5:1), compared with error-parity, and balanced accuracy (the mean of the true "
-        f"positive rate and the true negative rate), compared with Fairlearn. Label-aware RTO is at most {loss} "
-        "worse than the other library, in points or in cost per 100 rows, in "
+        "The main comparisons use two objectives other than accuracy. For costs of 5 per false positive and 1 "
+        "per false negative (5:1), RTO is compared with error-parity. For balanced accuracy, the mean of the "
+        "true positive rate and the true negative rate, it is compared with Fairlearn. Label-aware RTO is at "
+        f"most {loss} worse than the other library, in points or in cost per 100 rows, in "
         f"{sum(cell.close for cell in main)} of {len(main)} comparisons, and its mean gap is no larger in "
         f"{sum(cell.no_larger for cell in main)}. Its mean cost minus that of error-parity is "
         f"{signed(min(costs), 2)} to {signed(max(costs), 2)} per 100 rows, and its balanced accuracy minus that "
@@ -72,7 +72,10 @@ def error_rates(results: Results) -> str:
     gains, loss = [cell.gain.value for cell in cells], claims.OBJECTIVE_LOSS
     left = max(run["fit_rate_gap"] for c in each for pair in PAIRS for run in results.each(pair, c.ours).values())
     by_rate = " ".join(
-        _verdicts(f"For {title[0].lower()}{title[1:]}, it", [c for c in cells if c.comparison.title == title])
+        _verdicts(
+            f"For {title[0].lower()}{title[1:]}, the criterion",
+            [c for c in cells if c.comparison.title == title],
+        )
         for title in dict.fromkeys(comparison.title for comparison in each)
     )
     failing = [cell for cell in cells if cell.verdict == claims.VERDICTS[-1]]
@@ -103,7 +106,7 @@ def error_rates(results: Results) -> str:
         _both_gaps(results),
     ]
     why = (
-        "**Other ramp widths.** Gaps on test rows come from the difference between fit rows and test rows. The "
+        "**Other ramp widths.** Gaps on test rows are due to differences between fit rows and test rows. The "
         "other libraries decide all rows between two thresholds per group at random; RTO decides at random only "
         "those on its ramp, whose default width is 0.01. With equalized odds, this is the smallest width: groups "
         "whose scores rank people better get wider ramps."
@@ -123,7 +126,7 @@ def _first_seeds(results: Results) -> str:
     compared = [comparison for comparison in rates.COMPARISONS if comparison.event.parts]
     cells = [cell for comparison in compared for cell in claims.cells(results, comparison, seeds)]
     return _verdicts(
-        f"For equalized odds, the criterion was set for {seeds} seeds; with the first {seeds} seeds alone, it",
+        f"The criterion for equalized odds was set for {seeds} seeds; with the first {seeds} seeds alone, it",
         cells,
     )
 
@@ -192,7 +195,8 @@ def _hint(results: Results) -> str:
     checked = (objectives.COMPARISONS[0], objectives.BALANCED)
     found = [cell.verdict for comparison in checked for cell in claims.cells(results, comparison, seeds)]
     return (
-        f" With {seeds} seeds, it fails in {found.count(claims.VERDICTS[-1])} of these {len(found)} comparisons."
+        f" With {seeds} seeds, it fails in {found.count(claims.VERDICTS[-1]) or 'none'} of these {len(found)} "
+        "comparisons."
     )
 
 
@@ -320,7 +324,7 @@ def _fairlearns_objective(results: Results) -> str:
     values = [100 * mean.value for mean in means if mean]
     return (
         "**What Fairlearn maximizes.** Fairlearn maximizes the mean of the groups' own balanced accuracies, "
-        "weighted by their sizes; RTO maximizes the balanced accuracy of all rows, which the table gives. "
+        "weighted by group size; RTO maximizes the balanced accuracy of all rows, which the table shows. "
         "Measured by Fairlearn's objective, the mean score of RTO minus that of Fairlearn, over all seeds, is "
         f"{signed(min(values), 2)} to {signed(max(values), 2)} points."
     )

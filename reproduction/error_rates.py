@@ -63,7 +63,8 @@ class ErrorRate(Comparison):
     @property
     def criterion(self) -> tuple[str, str]:
         """What a criterion calls the objective and the gap."""
-        return "mean accuracy", "mean of the larger gap" if self.event.parts else f"mean {self.columns[1]}"
+        gap = "larger gap, on average over seeds," if self.event.parts else f"mean {self.columns[1]}"
+        return "mean accuracy", gap
 
     @property
     def constraint(self) -> str:

@@ -124,22 +124,22 @@ def head(results: Results) -> str:
     labels = claims.differences(results, "rto", "hardt_labels")
     scores = claims.differences(results, "rto", "hardt_scores")
     rows = [["holds" if claim.holds else "**does not hold**", claim.text, claim.numbers] for claim in found]
-    text = "Accuracy of RTO minus that of the method of Hardt et al. on probabilities"
+    text = "Accuracy of RTO minus that of the method of Hardt et al. applied to probabilities"
     rows.append(["*not in the paper*", text, claims.spread(scores)])
     return f"""
 <!-- Written by `make reproduce-page` from reproduction/results: do not edit. -->
 
 # Reproduction: the paper's tabular experiments
 
-Of the {worded(len(found))} claims and printed results of the paper that we tested,
-{worded(sum(claim.holds for claim in found))} hold. There are eight pairs of dataset and classifier: the
+Of the {worded(len(found))} claims and reported results from the paper that we tested,
+{worded(sum(claim.holds for claim in found))} hold. There are eight pairs of a dataset and a classifier: the
 UCI datasets Adult and Default of Credit Card Clients (DCCC), each with four classifiers. The original
 classifiers have gaps of {100 * min(own):.1f} to {100 * max(own):.1f} points between the selection rates of women
 and men. The paper's method, the Randomized Threshold Optimizer
 (RTO), lowers them to between {100 * min(rto):.1f} and {100 * max(rto):.1f} points. Its accuracy is
 {100 * min(labels):.1f} to {100 * max(labels):.1f} points higher than that of the method of Hardt et al. (2016)
-on hard labels, that is, on the classifier's decisions. The paper makes the same comparison. If the method of
-Hardt et al. is given probabilities instead, the two accuracies differ by at most
+applied to hard labels, that is, to the classifier's decisions. The paper makes the same comparison. If the method
+of Hardt et al. is given probabilities instead, the two accuracies differ by at most
 {claims.points(max(abs(value) for value in scores))}. [How it was measured](#how-it-was-measured) explains the
 methods, the classifiers and the data.
 
@@ -207,7 +207,7 @@ line gives the paper's value, followed by the difference (ours − paper) in par
 
 {by_pair(results, PRINTED_BIAS, _bias(results))}
 
-The paper prints no gaps for the following methods:
+The paper reports no gaps for the following methods:
 
 {by_pair(results, ADDED, _bias(results))}
 
@@ -224,7 +224,7 @@ In each cell, the second line gives the paper's value, followed by the differenc
 
 {by_pair(results, PRINTED_ACCURACY, _accuracy(results))}
 
-The paper does not print the accuracy of the following methods. A method that leaves a larger gap (Table 1) has
+The paper does not report the accuracy of the following methods. A method that leaves a larger gap (Table 1) has
 an easier task.
 
 {by_pair(results, (*ADDED, "shift", "roc"), _accuracy(results))}
@@ -248,7 +248,7 @@ def differences(results: Results) -> str:
 
 The table gives the accuracy of label-aware RTO minus that of each other method, in percentage points, paired by
 seed. The values have two decimals because many differences are below 0.1 points. Post-processing methods with
-gaps of at most {100 * claims.LARGEST_GAP:g} points come first, followed by RTO with other targets and by the
+gaps of at most {100 * claims.LARGEST_GAP:g} points come first, followed by RTO with other targets and the
 reduction.
 
 {by_pair(results, shown, cell)}
@@ -275,8 +275,8 @@ def pictures(results: Results, drawn: list[str]) -> str:
             "show how the accuracy on test rows depends on the gap, as means over seeds. RTO is fitted for "
             "nine tolerances from 0 to the classifier's own gap, and ρ is chosen on validation rows each time. "
             "In the paper, the method of Hardt et al. has no tolerance: its curve comes from mixing its "
-            "decisions with the classifier's own, and is a straight line in expectation. The curve for "
-            "probabilities uses Fairlearn's newer option `tol`. The paper prints no numbers, but its curve "
+            "decisions with the classifier's own and is a straight line in expectation. The curve for "
+            "probabilities uses Fairlearn's newer option `tol`. The paper reports no numbers, but its curve "
             f"for RTO (blue) is above its curve for the method of Hardt et al. (amber). Here, "
             f"{_curves_above(results)}."
         )
@@ -353,8 +353,8 @@ used one thread, with two runs in parallel on a two-core machine, so compare the
 
 {table(["method", "fitted on", "Adult", "DCCC"], rows)}
 
-The next table gives the time to train each classifier once, and the time that the reduction takes with it, as
-means over seeds.
+The next table gives the time to train each classifier once and the time that the reduction takes with it. Both
+are means over seeds.
 
 {table(["classifier", "Adult, once", "Adult, reduction", "DCCC, once", "DCCC, reduction"], kind_rows, left=1)}
 """
@@ -402,8 +402,8 @@ def protocol(results: Results, store: Store) -> str:
   `make reproduce` computes every measured value.
 - **Data.** Adult has 48,842 rows and 14 attributes. Categorical columns are one-hot encoded, and a missing
   value is a category of its own. DCCC has 30,000 rows and 23 attributes;
-  its categorical columns are used as UCI's numeric codes. Numeric columns, including these codes, are
-  standardized. Sex is a feature, and it defines the groups. Downloaded files are checked against
+  its categorical columns keep UCI's numeric codes. Numeric columns, including these codes, are
+  standardized. Sex is a feature and also defines the groups. Downloaded files are checked against
   SHA-256 hashes.
 - **Splits.** Half of the rows are used to train the classifier. The other half is split into three equal parts:
   fit rows, validation rows and test rows. In DCCC, only the half that trains the classifier is biased, as in
@@ -414,24 +414,24 @@ def protocol(results: Results, store: Store) -> str:
   of {settings.hidden} units; its training stops early, based on a tenth of its training rows. LR is logistic
   regression, whose inverse regularization strength C is a power of ten from 1e{low} to 1e{high}, chosen by
   {settings.folds}-fold cross-validation. The original classifiers select rows with a score above ½.
-- **RTO, as published.** The *ramp*, the zone in which people are decided at random, starts at the threshold.
+- **RTO, as published.** The *ramp*, the zone in which decisions are random, starts at the threshold.
   The ramp width γ (0.01, 0.02, 0.05, 0.1 or 0.2, on the signed scale from −1 to +1) and the target rate ρ
-  (E[y], E[y] ± 0.05 or E[y] ± 0.1, where E[y] is the share of positive labels) are chosen by accuracy on
-  validation rows. The thresholds are computed exactly, not by SGD.
+  (E[y], E[y] ± 0.05 or E[y] ± 0.1, where E[y] is the share of positive labels) are chosen for the
+  highest accuracy on validation rows. The thresholds are computed exactly, not by SGD.
 - **Variants of RTO.** *RTO by SGD* uses the paper's stochastic gradient descent with the same γ and ρ: 25 epochs
   with one row per step, and a learning rate of 0.1 √(K/T) for K groups and T steps. Its result is the last
   iterate. *Optimal rate* and *label-aware* are fairramp's own targets (`optimal` and `accuracy`), with a ramp
   width of 0.01 on the scale from 0 to 1.
-- **Hardt et al.** We use Fairlearn's `ThresholdOptimizer`, with demographic parity as its constraint and accuracy
-  as its objective, both on hard labels (for the paper's column) and on probabilities.
+- **Hardt et al.** We apply Fairlearn's `ThresholdOptimizer`, with demographic parity as its constraint and
+  accuracy as its objective, both to hard labels (for the paper's column) and to probabilities.
 - **Other methods.** *Shift inference* gives each group its own cutoff, computed from the share of positive
   labels in the classifier's training rows. *ROC*, the reject option classifier, favors the group with the lower
   selection rate, but only within an interval of width θ around the cutoff; θ is whichever of 0.00,
   0.01, …, 1.00 gives the smallest gap on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient`
   with at most 50 iterations, on the classifier's training rows; k-NN, which does not support sample weights,
   uses weighted resampling, and logistic regression keeps its C. The library *error-parity* runs with tolerance 0,
-  that is, no allowed gap. The library *holisticai* contains a copy of the paper's published code, which runs with
-  the same γ and ρ as *RTO, as published*.
+  that is, with no gap allowed. The library *holisticai* contains a copy of the paper's published code, which
+  runs with the same γ and ρ as *RTO, as published*.
 - **Versions.** Python {platform.python_version()}, {packages}.
 """
 

@@ -29,10 +29,10 @@ def _adult_bias(results: Results) -> str:
     printed = paper.BIAS["adult"]["original"]
     ratios = listed(f"{p / o:.1f}" for p, o in zip(printed, ours, strict=True))
     count = sum(abs(p - 2 * o) <= 0.05 for p, o in zip(printed, ours, strict=True))
-    close = f"{worded(count)} printed value{' is' if count == 1 else 's are'}"
+    close = f"{worded(count)} reported value{' is' if count == 1 else 's are'}"
     return (
         "**The original gaps on Adult could not be reproduced.** For "
-        f"{listed(NAMES[kind] for kind in CLASSIFIERS)}, the paper prints gaps of "
+        f"{listed(NAMES[kind] for kind in CLASSIFIERS)}, the paper reports gaps of "
         f"{listed(f'{100 * p:.0f}' for p in printed)} points; we measure "
         f"{listed(f'{100 * o:.1f}' for o in ours)} points, close to the gap in the labels. The ratios "
         f"(paper ÷ ours) are {ratios}. Coding decisions as ±1 instead of 0 and 1 would double a gap, but only "
@@ -54,13 +54,13 @@ def _hard_labels(results: Results) -> str:
         for data in DATA
     )
     return (
-        "**The paper's column “Hardt, 2016” matches that method on hard labels.** "
+        "**The paper's column “Hardt, 2016” matches that method applied to hard labels.** "
         f"{lines} As far as we know, when the paper was written, Fairlearn's "
         "`ThresholdOptimizer` called `predict`, which returns hard labels, and only hard labels come close to "
-        "the printed values. With probabilities, the method is as accurate as RTO. RTO's advantage in the "
+        "the reported values. With probabilities, the method is as accurate as RTO. RTO's advantage in the "
         "paper's Table 2 is therefore one of probabilities over hard labels, not of one method over the "
-        "other. RTO has two other advantages: it can be fitted without labels and, if the "
-        "thresholds are computed exactly, in little time."
+        "other. RTO has two other advantages: it can be fitted without labels, and fitting takes little time "
+        "if the thresholds are computed exactly."
     )
 
 
@@ -70,9 +70,9 @@ def _neighbors(results: Results) -> str:
     if mean is None:
         return ""
     return (
-        f"**The accuracy of k-NN on Adult could not be reproduced.** The paper prints {printed}% for the "
-        "original classifier, which is more than it prints for random forests; we measure "
-        f"{with_error(mean, 1, 100)}%. After debiasing, the values are closer (Table 2). The printed value may "
+        f"**The accuracy of k-NN on Adult could not be reproduced.** The paper reports {printed}% for the "
+        "original classifier, which is more than it reports for random forests; we measure "
+        f"{with_error(mean, 1, 100)}%. After debiasing, the values are closer (Table 2). The reported value may "
         "belong to a different classifier, or may have been measured on training rows."
     )
 
@@ -129,8 +129,8 @@ def _reduction(results: Results) -> str:
         f"{listed(failed)}. The reduction limits the difference between each group's rate and the overall rate "
         "to 1 point, but only on the rows that it was trained on. On DCCC, those are the biased rows, and "
         "equal rates there do not imply equal rates on unbiased test rows. A flexible classifier also fits its "
-        "training rows better than new rows. The paper prints a gap of 1 point on all pairs and does not say "
-        "on which rows the reduction was trained."
+        "training rows better than new rows. The paper reports a gap of 1 point on all pairs and does not "
+        "say which rows the reduction was trained on."
     )
 
 
@@ -152,15 +152,15 @@ def _choices() -> str:
     """Disclose what was chosen after seeing results, so that readers can discount it."""
     return (
         "**Choices made after seeing results.** The paper does not say how DCCC's categories are encoded. "
-        "One-hot columns, which we tried first, gave random forests a larger original gap than printed and "
-        "k-NN a smaller one. UCI's numeric codes come closer to both printed gaps, so we kept them. The "
+        "One-hot columns, which we tried first, gave random forests a larger original gap than reported, and "
+        "k-NN a smaller one. UCI's numeric codes come closer to both reported gaps, so we kept them. The "
         "agreement of the original gaps on DCCC is therefore partly due to this choice. We read “a two-layer "
         "neural network with 128 hidden nodes” as one hidden layer of 128 units with early stopping; two "
-        "hidden layers, or longer training, gave an original gap on DCCC that was closer to the printed gap. "
+        "hidden layers, or longer training, gave an original gap on DCCC that was closer to the reported gap. "
         "We increased the number of seeds from 10 to 20 when the difference in accuracy between RTO and one "
         "other method was smaller than its standard error. For the other objectives, we decided after seeing "
-        "three seeds to round differences between gaps to a hundredth of a point, and to call increases within "
-        "two standard errors undecided. We ran ten more seeds after seeing the first ten."
+        "three seeds to round differences between gaps to a hundredth of a point, and to call increases of at "
+        "most two standard errors undecided. We ran ten more seeds after seeing the first ten."
     )
 
 

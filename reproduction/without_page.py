@@ -133,18 +133,18 @@ def section(results: Results) -> str:
     parts = [
         "## Without the group",
         "If the classifier and the rule may not use sex, a *group model* can estimate it from the other "
-        "features, and the rule uses the estimated probabilities. On Adult without sex and race among the "
-        "features, a logistic group model lowers the gap between women and men, measured by their true sex, from "
-        f"{told('original', 'sex', 'gap')} to {told('logistic', 'sex', 'gap')} points, at an accuracy of "
+        "features, and the rule then uses the estimated probabilities. On Adult, with sex and race excluded from "
+        "the features, a logistic group model lowers the gap between women and men, measured by their true sex, "
+        f"from {told('original', 'sex', 'gap')} to {told('logistic', 'sex', 'gap')} points, at an accuracy of "
         f"{told('logistic', 'sex', 'accuracy')}%. A rule that knows each person's sex has a gap of "
         f"{told('aware', 'sex', 'gap')} points and an accuracy of {told('aware', 'sex', 'accuracy')}%.",
         f"The gap between the five races is {told('original', 'race', 'gap')} points for the classifier alone. "
         f"It is {told('logistic', 'race', 'gap')} points with the logistic group model, at an accuracy of "
         f"{told('logistic', 'race', 'accuracy')}%; {told('boosting', 'race', 'gap')} points with a "
         f"gradient-boosted one, at {told('boosting', 'race', 'accuracy')}%; and {told('aware', 'race', 'gap')} "
-        f"points if race is known, at {told('aware', 'race', 'accuracy')}%. Two of the races have "
-        "about 1% of the rows each, that is, fewer than 100 test rows, so gaps by race are uncertain.",
-        "A group model that knows nothing does not help. Measured by its own probabilities, the gap between "
+        f"points if race is known, at {told('aware', 'race', 'accuracy')}%. Two of the races each have "
+        "about 1% of the rows, that is, fewer than 100 test rows, so gaps by race are uncertain.",
+        "An uninformative group model does not help. Measured by its own probabilities, the gap between "
         f"women and men is {told('bad', 'sex', 'expected_gap')} points on test rows, but measured by true sex, "
         f"it stays at {told('bad', 'sex', 'gap')} points. Only the true groups show this.",
         _compared(results),
@@ -202,7 +202,7 @@ def _models(results: Results) -> str:
     return (
         "The next table shows how well the group models distinguish each group from the others on test rows, "
         "as the area under the receiver operating characteristic curve (½ means no better than chance). Sex is "
-        "easily guessed, because the attribute *relationship* has the values Husband and Wife.\n\n"
+        "easy to infer, because the attribute *relationship* has the values Husband and Wife.\n\n"
         + table(["attribute", "group", *(_MODELS.get(name, name) for name in without.MODELS)], rows)
     )
 
@@ -214,7 +214,7 @@ def _how(seeds: int) -> str:
         "the logistic group model are logistic regressions with default settings; the gradient-boosted "
         "group model is scikit-learn's `HistGradientBoostingClassifier`. All three are trained on the "
         "classifier's half of the rows, and rules are fitted on the fit rows. The uninformative group model "
-        "returns the share of each group times a random number between "
+        "returns each group's share, multiplied by a random number between "
         f"{1 - without.NOISE:g} and {1 + without.NOISE:g}, scaled to sum to 1. The estimator is "
         "`RandomizedThresholdOptimizer(…, group_estimator=…)`, which cross-fits "
         "both models on the training and fit rows. The reduction is `ExponentiatedGradient` with at most 50 "
