@@ -255,8 +255,7 @@ def write() -> None:
         "## String groups",
         f"There are {_count(ROWS)} rows and four groups. The last column is the time that strings add to a fit, "
         "divided by the time that Arrow takes to dictionary-encode the same column. For Python strings, the "
-        "encoding "
-        "includes the conversion to Arrow.",
+        "encoding includes the conversion to Arrow.",
         table(
             ("groups", "fit", "Arrow's encoding", "extra time ÷ encoding"),
             [line for case in results.of("strings") for line in _strings_lines(case)],
@@ -302,7 +301,7 @@ def _opening(results: Results) -> str:
         ),
         (
             "holisticai",
-            "holisticai's Randomized Threshold Optimizer (RTO), a copy of the code of [the "
+            "holisticai's Randomized Threshold Optimizer (RTO), a copy of the code from [the "
             "paper](https://arxiv.org/abs/2106.12887) that introduced fairramp's method,",
             "fairramp without labels",
         ),
@@ -316,7 +315,7 @@ def _opening(results: Results) -> str:
     )
     memory = largest["memory"]["fit"]
     return words + (
-        "." if memory is None else f", and needs {_share(memory, largest)} of their size as extra memory."
+        "." if memory is None else f", and needs extra memory of {_share(memory, largest)} of their size."
     )
 
 
@@ -345,10 +344,10 @@ def _method(results: Results) -> str:
         f"{_company(about)}",
         "- **Baseline.** `scores.sum(); groups.sum()` reads each array once, on one core. Absolute times depend "
         "on the machine, so compare the columns *÷ baseline* rather than the times.",
-        "- **Times.** Each combination of rows and groups is measured in a new process, in which the baseline, "
-        "fit and apply take turns. The tables give the best time of each. The same fit of 1 million rows takes "
-        "slightly "
-        f"different times in different tables because it was measured in separate processes{_days(about)}.",
+        "- **Times.** Each combination of row count and group count is measured in a new process, in which the "
+        "baseline, fit and apply take turns. The tables give the best time of each. The same fit of 1 million "
+        "rows takes slightly different times in different tables because it was measured in separate "
+        f"processes{_days(about)}.",
         "- **Other libraries.** Fairlearn requires labels, so it is compared with fairramp's "
         '`target_rate="accuracy"`, which uses them. holisticai runs its default number of steps and is given the '
         "target rate: the overall selection rate at a cutoff of 0.5. For each number of rows, each of these "
@@ -356,7 +355,7 @@ def _method(results: Results) -> str:
         "favors fairramp. In the comparison of criteria, Fairlearn and error-parity use their constraints "
         "`demographic_parity`, `true_positive_rate_parity`, `false_positive_rate_parity` and `equalized_odds` "
         "and allow no gap. holisticai uses its RTO for selection rates and, for the other criteria, its linear "
-        "program (`LPDebiaserBinary`), which takes two groups. Each library runs three to five times."
+        "program (`LPDebiaserBinary`), which takes two groups. Each library ran three to five times."
         + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
     ]
     return "\n".join(lines)
@@ -414,14 +413,15 @@ def _criteria(results: Results) -> list[str]:
         + ". "
         "The table gives fairramp's CPU time, summed over all threads, and the CPU times of the other libraries "
         "as multiples of it; a dash (–) means that a library does not support the criterion, or that its fit "
-        "takes minutes with this many rows. Other processes affect CPU times less than elapsed times. [Another "
-        "page](reproduction.md) compares accuracies and gaps.",
+        "would take minutes with this many rows. Other processes affect CPU times less than elapsed times. "
+        "[Reproduction](reproduction.md) compares accuracies and gaps.",
         table(
             ("rows", "equal", "fairramp", *(f"{title} ÷ fairramp" for title in PEERS.values())),
             [_criteria_line(case, criterion) for criterion in EQUAL for case in cases],
         ),
-        f"The next table gives the CPU time of fairramp's other settings with {_count(last['rows'])} rows, also "
-        "relative to the default, a fit that makes selection rates equal without labels, in the same process:",
+        f"The next table gives fairramp's CPU time with other settings, for {_count(last['rows'])} rows. The "
+        "last column divides it by the time of the default, a fit that makes selection rates equal without "
+        "labels, in the same process:",
         table(
             ("setting", "CPU time", "÷ default"),
             [

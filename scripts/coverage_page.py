@@ -166,10 +166,10 @@ We simulated {len(every)} setups with {replicates} fits each. The
 {_percent(sum(estimated) / len(estimated))} of the fits on average; in the worst setup
 ({_worst(every, results, "estimated")}), it holds in {_percent(min(estimated))}. The proven limit, which exists
 only without weights, holds in {_percent(sum(proven) / len(proven))} of the fits on average, and in
-{_percent(min(proven))} of the fits in its worst setup. Both limits are meant to hold with 95% confidence.
+{_percent(min(proven))} of the fits in its worst setup. Both limits are designed to hold with 95% confidence.
 {outcome} the study's test, which requires that the estimated limit hold in at least
-{_percent(BARS["estimated"])} of the fits and the proven limit in at least {_percent(BARS["proven"])}, each minus
-three standard errors.
+{_percent(BARS["estimated"])} of the fits and the proven limit in at least {_percent(BARS["proven"])}, in each
+case minus three standard errors.
 """
 
 
@@ -187,18 +187,19 @@ def _error_rates(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> st
     return f"""
 ## True and false positive rates
 
-Of all setups, {len(chosen)} compare true or false positive rates, with {fewest:,} to {most:,} rows per group.
-The number of rows with each label varies from fit to fit. The estimated limit holds in
+Of the {len(every)} setups, {len(chosen)} compare true or false positive rates, with {fewest:,} to {most:,} rows
+per group. The number of rows with each label varies from fit to fit. The estimated limit holds in
 {_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
 of these setups. The proven limit holds in {_percent(sum(proven) / len(proven))} on average, and in
-{_percent(min(proven))} in the worst. In {_setups(low) if low else "each of them"}, the estimated limit holds in
-{"less than" if low else "at least"} {_percent(BARS["estimated"])} of the fits; given the sampling error of
-{fits:,} fits, {verdict}. The table of all setups marks these *true positive rates* or *false positive
+{_percent(min(proven))} in the worst. In {_setups(low) if low else "each of these setups"}, the estimated limit
+holds in {"less than" if low else "at least"} {_percent(BARS["estimated"])} of the fits; allowing for the sampling
+error of {fits:,} fits, {verdict}. The table of all setups marks them *true positive rates* or *false positive
 rates*.
 
-Another {len(odds)} setups, marked *equalized odds*, compare both. Their estimated limit is the proven one. It
-holds if neither gap exceeds it, which is the case in {_percent(sum(both) / len(both))} of the fits on average,
-and in {_percent(min(both))} in the worst of these setups.
+Another {len(odds)} setups, marked *equalized odds*, compare both rates. Their estimated limit is the proven
+limit. It holds if neither of the two gaps exceeds it, which is the case in
+{_percent(sum(both) / len(both))} of the fits on average, and in {_percent(min(both))} in the worst of these
+setups.
 """
 
 
@@ -222,19 +223,18 @@ distribution, without sampling error. A limit holds if this gap does not exceed 
 measures the gap in the classifier's own decisions, and we check whether the 95% confidence interval from `audit`
 contains the population gap in these decisions.
 
-In setups that compare true or false positive rates, labels are drawn first: 1 for {_shares()} of the rows, fewer
-in the first group and more in the last. Scores are logit-normal given the label, with a mean that is {APART:g}
-standard deviations higher for label 1; with equalized odds, {0.8 * APART:g} in the first group and
-{1.2 * APART:g} in the last. Intervals from `audit` are not measured in these setups.
+In setups that compare true or false positive rates, labels are drawn first: {_shares()} of the rows have label
+1, with fewer in the first group and more in the last. Scores are logit-normal given the label, with a mean that
+is {APART:g} standard deviations higher for label 1; for equalized odds, the difference is {0.8 * APART:g} in the
+first group and {1.2 * APART:g} in the last. Intervals from `audit` are not measured in these setups.
 
 A setup fails if the share of fits in which a limit holds is more than three standard errors below the required
 share (one standard error is about {error} for the estimated limit). A limit that holds in more than 99% of the
-fits is larger than necessary; the table above counts the setups with such a limit, but they do not
-fail. The estimated limit may
-be withheld, that is, not given, with Pareto weights. It may also be withheld if, in the smallest group, fewer
-than five rows are expected to be selected or fewer than five are expected not to be selected. A setup in which
-it is withheld for any other reason fails. It was withheld in at least one fit of {_setups(n_withheld)}; fits
-without an estimated limit do not count toward the share in which it holds.
+fits is larger than necessary; the table above counts the setups with such a limit, but they do not fail. With
+Pareto weights, the estimated limit may be withheld, that is, not given. It may also be withheld if, in the
+smallest group, fewer than five rows are expected to be selected or fewer than five are expected not to be
+selected. A setup in which it is withheld for any other reason fails. It was withheld in at least one fit of
+{_setups(n_withheld)}; fits without an estimated limit do not count toward the share in which it holds.
 
 `make coverage-page` runs the study again, in about 20 minutes on two cores. `make nightly` runs it as a test.
 """
@@ -273,12 +273,11 @@ def _details(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
 Setups that fail, if any, come first; the others are sorted by how often the estimated limit holds. For the
 target *given rate*, the column *rate* is the target rate. For `base_rate`, it is the share of positive labels,
 and for the other targets, it is the selection rate of the classifier's own decisions, or their true or false
-positive rate in setups that compare these. This share or rate
-is given for a group whose mean logit is halfway between the lowest and the highest mean logit of all groups. The
-interval from `audit` holds if it contains the population gap in the classifier's own decisions. *Withheld*
-is the share of fits without an estimated limit.
-The last three columns of numbers are in percentage points: the 95th percentile of the gap in the population, the
-mean estimated limit and the mean proven limit. There is no proven limit with weights.
+positive rate in setups that compare these. This share or rate is given for a group whose mean logit is halfway
+between the lowest and the highest mean logit of all groups. The interval from `audit` holds if it contains the
+population gap in the classifier's own decisions. *Withheld* is the share of fits without an estimated limit. The
+last three columns of numbers are in percentage points: the 95th percentile of the gap in the population, the
+mean estimated limit and the mean proven limit. With weights, there is no proven limit.
 
 {_table(header, [0, 3, 6, 14], rows)}
 """

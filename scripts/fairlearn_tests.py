@@ -31,7 +31,7 @@ TESTS = {
 GRID = "Expects a number rounded to a multiple of 1/1000; Fairlearn's own class also fails with a finer grid"
 WRITTEN = "Same decisions for all rows, expressed by different thresholds in `interpolation_dict`"
 BETTER = "Different solution that meets the same constraint, with the same objective or a better one"
-MIXTURE = "Expects a mixture of two thresholds that is more accurate on the nine rows of the test"
+MIXTURE = "Expects a mixture of two thresholds that is more accurate on the test's nine rows"
 NORMS = "Limits the l1 or l2 norm of two gaps; fairramp limits the larger gap"
 UNKNOWN = "No known reason"
 #: A number is the same, up to rounding.
@@ -142,26 +142,26 @@ def about_fairlearn(tests: list[Test], fine: list[Test], of: str) -> tuple[str, 
     parts = [
         "## Fairlearn",
         paragraph(f"""
-            At commit {of}, {len(ours) - len(failures):,} of the {len(ours):,} tests that use the class pass and
+            At commit {of}, {len(ours) - len(failures):,} of the {len(ours):,} tests that use the class pass, and
             {len(failures):,} fail. No failure is due to a missing constraint, objective or option, or to the
             wording of a message."""),
         table(("Reason for failure", "Tests"), [(why, n) for why, n in reasons.most_common() if n]),
         paragraph(f"""
             Most of the failing tests ({reasons[GRID]:,}) expect numbers such as 0.572, where the exact
             rate is 4/7: Fairlearn considers only multiples of 1/1000. We ran Fairlearn's own class on the same
-            tests with a grid of 630 steps, which contains 4/7, 1/3 and 8/9: it fails the same tests. An exact
-            solver cannot pass them, and we do not imitate the grid. In {same:,} of them, our rates are those
+            tests with a grid of 630 steps, which contains 4/7, 1/3 and 8/9: it fails them, too. An exact solver
+            cannot pass these tests, and we do not imitate the grid. In {same:,} of them, our rates are those
             that Fairlearn finds on the finer grid. In the other {reasons[GRID] - same:,}, which are about
-            equalized odds, one ramp per group leads to different rates than Fairlearn's mixtures of two
-            thresholds."""),
+            equalized odds, one ramp per group leads to rates that differ from those of Fairlearn's mixtures of
+            two thresholds."""),
         paragraph("""
             These tests have 20 rows with only a few distinct values. On so few rows, a mixture of two thresholds
             can be more accurate than one threshold or ramp per group. Either way, the constraint holds exactly.
             The table gives the expected accuracy of the last solution in each of these tests:"""),
         table(("Test", "fairramp", "Fairlearn"), _accuracies(failures, rounded)),
         paragraph("""
-            On Adult, the difference is below 0.1 points by sex, and 0.5 points by race with equalized odds; see
-            [the comparison](fairlearn.md#compared-on-adult)."""),
+            On the Adult data, the difference is below 0.1 points for groups by sex; for groups by race with
+            equalized odds, it is 0.5 points. See [the comparison](fairlearn.md#compared-on-adult)."""),
     ]
     return "\n\n".join(parts), reasons[UNKNOWN]
 

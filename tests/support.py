@@ -366,7 +366,7 @@ def class_part() -> list[str]:
         "| --- | --- | --- |",
         *(f"| {name} | {' | '.join(both)} |" for name, both in parts.items()),
         "",
-        "The errors are:",
+        "The error messages are:",
         "",
         f"- {plain}: “{usual}…; remove it.”",
         *(f"- {name}: “{error}”" for name, error in (others | class_refusals()).items()),
@@ -387,11 +387,10 @@ def page() -> str:
     lines = [
         "# What works with what",
         "",
-        "Every setting works with every other setting, except for the pairs below. A combination of",
-        "settings works if and only if it contains none of these pairs; otherwise,",
-        "`fairramp.UnsupportedError` names a pair. A test tries all "
-        f"{len(combinations()):,} combinations, and the",
-        "table and the error messages below are generated from its results.",
+        "Every setting works with every other setting, except for the pairs below. A combination of settings",
+        "works if and only if it contains none of these pairs; otherwise, `fairramp.UnsupportedError` names one",
+        f"of them. A test tries all {len(combinations()):,} combinations, and the table and the error messages",
+        "below are generated from its results.",
         "",
         "## Settings",
         "",
@@ -406,7 +405,7 @@ def page() -> str:
             lines.append(f"| {_shown(name)} | {', '.join(map(_shown, against))} |")
     free = [name for name in order if not any(name in pair for pair in pairs)]
     lines += ["", "These settings work with every other setting: " + ", ".join(map(_shown, free)) + ".", ""]
-    lines += ["These are the reasons, as the errors state them:", ""]
+    lines += ["The error messages give these reasons:", ""]
     told: dict[str, list[frozenset[str]]] = {}
     for pair, reason in pairs.items():
         told.setdefault(reason, []).append(pair)
@@ -418,11 +417,11 @@ def page() -> str:
     lines += [
         "",
         "A fit has either `max_gap` or `min_ratio`, and `confidence` needs a `max_gap` above 0. A fit sets",
-        "the *level* of the rates with either `target_rate` or `overall_rate`, and `costs` need",
+        "the *level* of the rates with either `target_rate` or `overall_rate`, and `costs` needs",
         '`target_rate="accuracy"`. All criteria except `"parity"`, and the targets `"accuracy"`,',
         '`"balanced_accuracy"` and `"base_rate"`, need labels in the fit. Decisions never need labels.',
         "`GroupProbabilities` are passed in place of groups ([without the group](guide/without-groups.md)),",
-        "and `combine` says how several group columns are used",
+        "and `combine` determines how several group columns are used",
         "([several attributes](guide/several-attributes.md)).",
         "",
         "## Tables and exports",

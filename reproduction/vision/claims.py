@@ -221,7 +221,7 @@ def _other_methods(table: Table) -> list[Claim]:
             f"The same, for heads on ResNet50 and MobileNet ({title})",
             table.mean(number, task=TABLE_TASK, backbone=OF_TABLES),
         )
-        found += _positive(f"The same, on average over all seven tasks ({title})", table.mean(number))
+        found += _positive(f"The same, averaged over all seven tasks ({title})", table.mean(number))
     return found
 
 
@@ -233,7 +233,7 @@ def _peers(table: Table) -> list[Claim]:
         ("holisticai", "holisticai"),
     ):
         found += _positive(
-            f"On average over all seven tasks, label-aware RTO is more accurate than {title}",
+            f"Averaged over all seven tasks, label-aware RTO is more accurate than {title}",
             table.mean(less("rto_accuracy", method, "accuracy"), protocol=HEAD),
         )
     return found

