@@ -41,6 +41,13 @@ def estimator():
     return RandomizedThresholdOptimizer(FrozenEstimator(MODEL))
 
 
+def of_arrays():
+    """A fitted estimator for arrays, which have no index."""
+    model = LogisticRegression().fit(ROWS[["score"]].to_numpy(), ROWS.label)
+    optimizer = RandomizedThresholdOptimizer(FrozenEstimator(model))
+    return optimizer.fit(ROWS[["score"]].to_numpy(), ROWS.label, sensitive_features=ROWS.group)
+
+
 def fitted():
     return estimator().fit(ROWS[["score"]], ROWS.label, sensitive_features=ROWS.group)
 
@@ -134,6 +141,21 @@ USES = {
     ),
     "evidence": (lambda x, o: fairramp.evidence(x.score, x.group, categories=o.stratum), "categories", "scores"),
     "hidden split": (lambda x, o: fairramp.hidden_split(x.label, o.label), "membership", "decisions"),
+    "estimator, array of features": (
+        lambda x, o: of_arrays().fit(x[["score"]].to_numpy(), x.label, sensitive_features=o.group),
+        "sensitive_features",
+        "y",
+    ),
+    "estimator, more rows of an array": (
+        lambda x, o: of_arrays().partial_fit(x[["score"]].to_numpy(), x.label, sensitive_features=o.group),
+        "sensitive_features",
+        "y",
+    ),
+    "score of an estimator, array": (
+        lambda x, o: of_arrays().score(x[["score"]].to_numpy(), x.label, sensitive_features=o.group),
+        "sensitive_features",
+        "y",
+    ),
     "baseline": (
         lambda x, o: fairramp.baselines.fit_shift_inference(x.label, o.group),
         "groups",
@@ -201,8 +223,8 @@ def test_the_same_rows_in_another_order_raise_with_the_line_that_mends_it(name):
     if name in PROBABLE:
         line = f"GroupProbabilities(columns.loc[{first}.index], labels)"
     assert str(error.value) == (
-        f"`{argument}` has the index values of `{first}` in a different order, and rows are matched by position; put "
-        f"them in the same order: {line}."
+        f"`{argument}` has the index values of `{first}` in a different order, and rows are matched by position; "
+        f"put them in the same order: {line}."
     )
 
 
@@ -284,8 +306,8 @@ def test_other_rows_raise_with_both_ways_out():
     with pytest.raises(InputError) as error:
         fairramp.fit_rule(ROWS.score, groups)
     assert str(error.value) == (
-        "`groups` has a different pandas index from `scores`, and rows are matched by position; if row i of both is "
-        "the same person, pass groups.to_numpy(); otherwise join them by index first."
+        "`groups` has a different pandas index from `scores`, and rows are matched by position; if row i of both "
+        "is the same person, pass groups.to_numpy(); otherwise join them by index first."
     )
     assert fairramp.fit_rule(ROWS.score, groups.to_numpy()).ramps == RULE.ramps
 
@@ -332,7 +354,9 @@ def test_under_fairlearns_name_rows_are_matched_by_position_and_another_order_wa
     x, y = ROWS[["score"]], ROWS.label
     expected = model.fit(x, y, sensitive_features=ROWS.group)._pmf_predict(x, sensitive_features=ROWS.group)
     other = ROWS.group.set_axis(ORDERED.index)
-    words = "sensitive_features has the index values of X in a different order; as in Fairlearn, rows are matched by "
+    words = (
+        "sensitive_features has the index values of X in a different order; as in Fairlearn, rows are matched by "
+    )
     with pytest.warns(FairrampWarning, match=words):
         model.fit(x, y, sensitive_features=other)
     with pytest.warns(FairrampWarning, match=words):

@@ -245,8 +245,8 @@ def test_a_report_compares_two_rules_by_the_gap_between_large_groups():
     found = rule.report(new, g, y, compare=other).content.compared
     ours, theirs = (fairramp.audit(new, g, rule=one).after for one in (rule, other))
     assert found.sentence.endswith(
-        f" Gap: {large_gap(ours.rate)} here, {large_gap(theirs.rate)} under the other rule. Including the group with "
-        f"fewer than 30 rows: {points(ours.gap)} here, {points(theirs.gap)} under the other rule."
+        f" Gap: {large_gap(ours.rate)} here, {large_gap(theirs.rate)} under the other rule. Including the group "
+        f"with fewer than 30 rows: {points(ours.gap)} here, {points(theirs.gap)} under the other rule."
     )
     limits = fairramp.fit_rule(s, g, min_ratio=0.8)
     found = limits.report(new, g, y, compare=other).content.compared

@@ -561,9 +561,13 @@ def test_several_classes_name_the_function_for_them(scores, labels, words):
 
 def test_both_columns_of_predict_proba_and_predicted_text_name_the_column_to_pass():
     for scores in (np.column_stack([1 - SCORES, SCORES]), pd.DataFrame({"no": 1 - SCORES, "yes": SCORES})):
-        with pytest.raises(InputError, match=r"got shape \(4000, 2\); .* predict_proba\(X\)\[:, 1\]\.$"):
+        with pytest.raises(
+            InputError, match=r"got shape \(4000, 2\); .* predict_proba\(X\)\[:, i\], where .* class\.$"
+        ):
             fairramp.fit_rule(scores, GROUPS)
-    with pytest.raises(InputError, match=r"got text; pass predict_proba\(X\)\[:, 1\] instead of predict\(X\)"):
+    with pytest.raises(
+        InputError, match=r"got text; pass predict_proba\(X\)\[:, i\], .*, instead of predict\(X\)"
+    ):
         fairramp.audit(np.where(DECISIONS, "yes", "no"), GROUPS)
     with pytest.raises(
         InputError, match=r"got shape \(4000, 1\); pass the column alone: numpy.ravel\(scores\)\.$"
@@ -891,3 +895,84 @@ def test_a_classifier_that_fails_on_the_sensitive_columns_has_a_note():
 def test_a_name_for_an_array_has_the_pipeline_as_its_remedy():
     with pytest.raises(InputError, match=r"or put the pipeline inside: Randomized.*\(make_pipeline"):
         optimizer(sensitive_columns="g").fit(TEXTS.to_numpy(), LABELS)
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        (
+            lambda: fairramp.fit_rule(SCORES, sensitive_features=GROUPS),
+            "fit_rule() needs groups; sensitive_features=… is called groups here",
+        ),
+        (lambda: fairramp.audit(SCORES), "audit() needs groups"),
+        (
+            lambda: fairramp.fit_rule(SCORES, GROUPS, LABELS, 0.02),
+            "fit_rule() takes scores, groups, labels by position, got 4 arguments; pass others by name: strata=…",
+        ),
+        (lambda: fairramp.fit_rule(SCORES, GROUPS).report("report.html"), "Rule.report() needs groups"),
+        (
+            lambda: fairramp.fit_rule(SCORES, GROUPS).certificate(SCORES, GROUPS),
+            "Rule.certificate() takes confidence by position, got 2 arguments; pass others by name: scores=…",
+        ),
+    ],
+)
+def test_a_call_that_python_refuses_names_the_arguments_as_users_know_them(use, told):
+    with pytest.raises(TypeError) as caught:
+        use()
+    assert str(caught.value).startswith(told)
+
+
+def test_an_error_of_a_type_inside_a_function_is_not_taken_for_a_wrong_call():
+    class Odd:
+        def __array__(self, *_, **__):
+            raise TypeError("of its own")
+
+    with pytest.raises(TypeError, match=r"^of its own$"):
+        fairramp.fit_rule(Odd(), GROUPS)
+
+
+@pytest.mark.parametrize("name", ["thresholds_", "threshold"])
+def test_a_name_that_the_rule_has_wins_over_names_of_other_libraries(name):
+    rule = fairramp.fit_rule(SCORES, GROUPS)
+    with pytest.raises(AttributeError, match="did you mean 'thresholds'"):
+        getattr(rule, name)
+
+
+def test_a_table_in_the_place_of_scores_is_told_of_fit_frame():
+    frame = pd.DataFrame({"p": SCORES, "unit": GROUPS})
+    with pytest.raises(InputError, match=r"^`scores` must be one column, got a table of 2 columns; .*fit_frame"):
+        fairramp.fit_rule(frame, GROUPS)
+
+
+def test_two_labels_that_are_text_are_compared_with_the_favorable_one():
+    text = np.where(LABELS == 1, "hired", "rejected")
+    first, second = dict.fromkeys(text.tolist())
+    for labels in (text, text.astype(object), pd.Series(text)):
+        with pytest.raises(InputError) as caught:
+            fairramp.fit_rule(SCORES, GROUPS, labels)
+        told = f"if {first!r} is the favorable class and not {second!r}, pass (labels == {first!r}).astype(int)."
+        assert str(caught.value).endswith(told)
+    assert fairramp.fit_rule(SCORES, GROUPS, (text == "hired").astype(int)).record is not None
+
+
+def test_a_column_that_the_rule_remembers_can_be_named_anew():
+    frame = pd.DataFrame({"p": SCORES, "unit": GROUPS})
+    rule = fairramp.fit_frame(frame, score="p", group="unit")
+    other = frame.rename(columns={"p": "chance"})
+    with pytest.raises(InputError, match=r"no column 'p'; its columns are .* another name here, pass `score`\.$"):
+        rule.apply(other)
+    assert "probability" in rule.apply(other, score="chance")
+    with pytest.raises(InputError, match=r"no column 'q'; its columns are 'p', 'unit'\.$"):
+        rule.apply(frame, score="q")
+
+
+def test_an_estimator_that_cross_fits_says_what_a_certificate_needs():
+    from sklearn.linear_model import LogisticRegression
+
+    features = SCORES[:, None]
+    model = fairramp.RandomizedThresholdOptimizer(LogisticRegression(), random_state=0)
+    rule = model.fit(features, LABELS, sensitive_features=GROUPS).rule_
+    with pytest.raises(fairramp.FairrampError, match=r"rule\.certificate\(scores=…, groups=…\)"):
+        rule.certificate()
+    fresh = model.estimator_.predict_proba(features)[:, 1]
+    assert rule.certificate(scores=fresh, groups=GROUPS).proven > 0

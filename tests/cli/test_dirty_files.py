@@ -179,7 +179,8 @@ def test_apply_leaves_rows_out_and_writes_them_with_reasons(shell, target):
     assert len(found) == 393
     assert [row[-1] for row in left] == [
         "'p' is empty",
-        *(f"'p' is '{value}', not a number between 0 and 1" for value in ("n/a", "0,45", "1.7")),
+        "'p' is missing (n/a)",
+        *(f"'p' is '{value}', not a number between 0 and 1" for value in ("0,45", "1.7")),
         "'id' is empty; 'p' is 'inf', not a number between 0 and 1",
         "'g' is 'c', a group not in the fit rows",
         "'p' is '-0.2', not a number between 0 and 1; 'g' is 'c', a group not in the fit rows",
@@ -580,3 +581,59 @@ def test_a_byte_order_mark_in_json_is_named_with_the_remedy(shell, name):
     assert shell.error("audit", name, *COLUMNS) == (
         f"{name} starts with a byte-order mark, which JSON does not allow; save it as UTF-8 without one."
     )
+
+
+def test_rows_without_a_group_are_left_out_of_fits_and_audits_on_request(shell):
+    cells = {5: "00003,0.4,,1", 9: "00007,0.4, ,1", 12: "00010,,a,1"}
+    shell.write("d.csv", dirty(cells))
+    why = "--score 'p' is missing in 1 row; --group 'g' is missing in 2 rows"
+    shell.write(
+        "clean.csv", "".join(line for i, line in enumerate(dirty({}).splitlines(True), 1) if i not in cells)
+    )
+    for command in (("audit",), ("fit", "-o", "new.json")):
+        done = shell(command[0], "d.csv", *COLUMNS, *command[1:], "--skip-invalid", code=4)
+        assert f"3 of 400 rows were left out: {why}." in done.stderr
+        clean = shell(command[0], "clean.csv", *COLUMNS, *command[1:], *(["--replace"] if command[1:] else []))
+        assert clean.stdout.replace("clean.csv", "d.csv").split("Next")[0] == done.stdout.split("Next")[0]
+    assert [row["reason"] for row in table(shell.read("new-rejected.csv"))] == [
+        "'g' is empty",
+        "'g' is empty",
+        "'p' is empty",
+    ]
+
+
+def test_a_rule_with_a_group_for_blank_cells_keeps_it(shell):
+    shell.write("d.csv", rows(400, ("a", "b", "", "a")))
+    shell("fit", "d.csv", *COLUMNS, "-o", "blank.json", "-q")
+    for command in (("check", "blank.json", "d.csv"), ("apply", "blank.json", "d.csv", *DRAW, "-o", "o.csv")):
+        assert "left out" not in shell(*command, "--skip-invalid").stderr
+    done = shell("evidence", "d.csv", "--rule", "blank.json", "-o", "pack", "--skip-invalid", "--no-report")
+    assert "left out" not in done.stderr
+
+
+def test_evidence_leaves_out_groups_that_its_rule_does_not_know_if_they_are_blank(shell):
+    shell.write("d.csv", dirty({5: "00003,0.4,,1"}))
+    done = shell(
+        "evidence", "d.csv", "--rule", "rule.json", "-o", "pack", "--skip-invalid", "--no-report", code=4
+    )
+    assert "1 of 400 rows was left out: --group 'g' is missing in 1 row." in done.stderr
+    done = shell("evidence", "d.csv", *COLUMNS, "-o", "own", "--skip-invalid", "--no-report")
+    assert "left out" not in done.stderr  # people whose category is unknown are counted
+
+
+def test_apply_says_how_many_rows_got_no_decision(shell):
+    shell.write("d.csv", dirty({41: "00039,0.4,c,1", 51: "00049,,b,0"}))
+    null = ("--unseen-group", "null")
+    told = shell.error("apply", "rule.json", "d.csv", "-o", "o.csv", *null)
+    assert told.endswith("To leave out this row, pass --skip-invalid.")
+    done = shell("apply", "rule.json", "d.csv", "-o", "o.csv", *null, "--skip-invalid", code=4)
+    said = " ".join(done.stdout.split())
+    assert "probability to 398 of 399 rows, and left it empty for groups not in the fit rows." in said
+    assert "fewer than 30 rows" not in done.stderr
+
+
+def test_a_word_for_a_missing_value_is_missing_in_the_reason_too(shell):
+    shell.write("d.csv", dirty({8: "00006,n/a,a,1"}))
+    done = shell("audit", "d.csv", *COLUMNS, "--skip-invalid", code=4)
+    assert "--score 'p' is missing in 1 row" in done.stderr
+    assert [row["reason"] for row in table(shell.read("d-rejected.csv"))] == ["'p' is missing (n/a)"]

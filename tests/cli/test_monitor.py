@@ -1,13 +1,14 @@
 """`fairramp monitor`: a state file that grows batch by batch, and a matching exit code."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from fairramp import Monitor
 from samples import quiet_fit
-from shell import Inside
+from shell import Inside, Shell
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(["men", "women"], 2000)
@@ -113,3 +114,27 @@ def test_unseen_groups_are_left_out_and_counted(inside):
     done = inside(*MONITOR)
     assert done.stdout.startswith("300 rows counted in state.json so far, by unit\n")
     assert "40 rows left out: groups not in the fit rows." in done.stdout
+
+
+def test_a_group_without_rows_in_a_batch_is_named(inside):
+    batch(inside, 1)
+    done = inside(*MONITOR, "--quiet")
+    assert "no row is in group" not in done.stderr
+    lines = inside.read("new.csv").splitlines(True)
+    inside.write("new.csv", "".join(line for line in lines if "women" not in line))
+    done = inside(*MONITOR, "--quiet")
+    assert "warning: no row is in group women of the rule." in done.stderr
+
+
+@pytest.mark.posix
+def test_batches_that_are_added_at_the_same_time_are_all_counted(inside, tmp_path):
+    shell = Shell(tmp_path)
+    names = [f"batch{i}.csv" for i in range(4)]
+    for i, name in enumerate(names):
+        batch(inside, i)
+        (tmp_path / "new.csv").rename(tmp_path / name)
+    with ThreadPoolExecutor(4) as pool:
+        command = ("--score", "p", "--state", "state.json", "--quiet")
+        list(pool.map(lambda name: shell("monitor", "rule.json", name, *command), names))
+    saved = Monitor.load(tmp_path / "state.json", inside.rule)
+    assert (len(saved.batches), sum(saved.rows)) == (4, 1200)

@@ -74,12 +74,12 @@ def fit_rule(
 ) -> Rule:
     """Fit one threshold ramp per group that makes a rate equal across groups, up to `max_gap` or `min_ratio`.
 
-    By default, selection rates are made equal, which needs no labels. The rule is then the exact optimum: of all
-    rules with this ramp width and gap on the given rows, it has the lowest cost, where changing a decision costs
-    the distance of its score from the cutoff. The least certain decisions are therefore changed first; the number
-    of changed decisions is not minimized. The fit uses no random numbers and stores no rows. The gap is the one
-    between expected rates; the rates of actual random decisions vary around the expected rates, more so in small
-    groups.
+    By default, selection rates are made equal, which needs no labels. The rule is then the exact optimum: no
+    rule with this gap on the given rows has a lower cost, where changing a decision costs the distance of its
+    score from the cutoff, and a small term, proportional to `ramp_width`, makes the ramp. The least certain
+    decisions are therefore changed first; the number of changed decisions is not minimized. The fit uses no
+    random numbers and stores no rows. The gap is the one between expected rates; the rates of actual random
+    decisions vary around the expected rates, more so in small groups.
 
     Parameters
     ----------
