@@ -29,8 +29,7 @@ RULES = {"ours": "the rule", "recalibrated": "the recalibrated rule"}
 _TASKS = {
     "adult": "**Adult: hours worked per week** (under 40, 40, 41 to 49, 50 or more)",
     "dccc": (
-        "**DCCC: credit limit in NT dollars** (up to 50,000; 50,001 to 150,000; 150,001 to 250,000; "
-        "over 250,000)"
+        "**DCCC: credit limit in NT dollars** (up to 50,000; 50,001 to 150,000; 150,001 to 250,000; over 250,000)"
     ),
 }
 

@@ -92,8 +92,8 @@ RuleScale = Annotated[
 LowerIsBetter = Annotated[
     bool,
     Parameter(
-        help="Low scores lead to the favorable decision, as for risks: the classifier says yes at the cutoff or "
-        "below.",
+        help="Low scores lead to the favorable decision, as with risk scores: the classifier says yes at the cutoff "
+        "or below.",
         negative="",
         show_default=False,
     ),
@@ -103,7 +103,7 @@ Cutoff = Annotated[
     _setting(
         "cutoff",
         " The cutoff itself counts as yes. For a strict limit, pass a value beyond it that no score equals: for "
-        '"below 30" with --lower-is-better and scores with one decimal, 29.95.',
+        '"below 30" with --lower-is-better and scores with one decimal place, 29.95.',
     ),
 ]
 RampWidth = Annotated[

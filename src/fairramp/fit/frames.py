@@ -150,7 +150,7 @@ def fit_frame(
     if classes:
         if label is not None:
             raise UnsupportedError(
-                "A fit of several classes uses no labels",
+                "A fit for several classes uses no labels",
                 remedy="remove {label}, and measure accuracy with fairramp.audit_classes",
             )
         asked_classes = ClassSettings.of(settings)

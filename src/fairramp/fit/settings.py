@@ -205,7 +205,7 @@ class Settings(Asked):
         object.__setattr__(self, "confidence", check_number("confidence", self.confidence, 0.5, 1 - 1e-9))
         if self.min_ratio is not None:
             raise UnsupportedError(
-                "{confidence} does not support {min_ratio}: limits in the population are limits of the gap",
+                "{confidence} does not support {min_ratio}: limits in the population are limits on the gap",
                 remedy="pass {max_gap} instead, or measure the ratio on new rows with an audit",
             )
         if self.max_gap == 0:

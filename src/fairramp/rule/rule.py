@@ -71,7 +71,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
     cutoff : float
         Score at which the classifier itself selects.
     higher_is_better : bool
-        Whether high scores lead to the favorable decision, or low ones, as for risks.
+        Whether high scores lead to the favorable decision, or low ones, as with risk scores.
     criterion : {"parity", "equal_opportunity", "predictive_equality", "equalized_odds"}
         Which rate is made equal: selection rates, true positive rates, false positive rates, or both of these.
     stratified : bool

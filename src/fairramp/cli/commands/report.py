@@ -48,7 +48,7 @@ def report(
         str | None, Parameter(help="Folder for the tables of the report as CSV files; created if needed.")
     ] = None,
     compare: Annotated[
-        str | None, Parameter(help="Another rule file, such as the rule in force, to compare with.")
+        str | None, Parameter(help="A second rule file to compare with, such as the rule in force.")
     ] = None,
     score: Score = None,
     class_score: ClassScore = None,

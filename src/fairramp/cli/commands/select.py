@@ -52,7 +52,7 @@ def select(
     every: All = False,
     scale: Scale = None,
     lower_is_better: Annotated[
-        bool, Parameter(help="Low scores are better, as for risks.", negative="", show_default=False)
+        bool, Parameter(help="Low scores are better, as with risk scores.", negative="", show_default=False)
     ] = False,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
