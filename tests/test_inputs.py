@@ -155,7 +155,13 @@ def test_first_of_several_bad_scores_is_named():
 
 
 def test_both_columns_of_predict_proba_raise_with_a_remedy(door):
-    refused(lambda: door(np.stack([1 - SCORES, SCORES], axis=1)), "`scores`", "one column", "(400, 2)", "[:, 1]")
+    refused(
+        lambda: door(np.stack([1 - SCORES, SCORES], axis=1)),
+        "`scores`",
+        "one column",
+        "(400, 2)",
+        "model.classes_[i]",
+    )
 
 
 @pytest.mark.parametrize("shape", [(400, 1), (1, 400), (20, 20), (400, 1, 1)])

@@ -148,7 +148,7 @@ def test_uncheckable_input_fails(inside):
     replace(rule, record=None).save(inside.folder / "bare.json")
     assert "No certificate: the rule has no record" in inside.error("check", "bare.json", "fit.csv")
     replace(rule, record=replace(rule.record, cross_fitted=True)).save(inside.folder / "cross.json")
-    assert inside.error("check", "cross.json", "fit.csv").startswith("No certificate: ")
+    assert inside.error("check", "cross.json", "fit.csv").startswith("No certificate from the fit rows: ")
     assert inside.error("check", "none.json", "fit.csv").startswith("The rule none.json does not exist")
     assert "--confidence" in inside.error("check", "rule.json", "fit.csv", "--confidence", "2")
     assert "the rule comes first" in inside.error("check", "fit.csv", "rule.json")

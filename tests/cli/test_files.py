@@ -566,10 +566,22 @@ def test_a_broken_line_is_told_with_its_file_and_a_remedy(fitted, line, said):
         ),
         (("show", ""), "The name of the rule is empty; pass a file written by fairramp fit."),
         (("--verison",), "Unknown option: --verison. Did you mean --version? See: fairramp --help"),
-        (("fit", "d.csv", "--threshold", "0.6"), "Unknown option: --threshold. Did you mean --cutoff?"),
-        (("apply", "r.json", "d.csv", "--key", "k"), "Unknown option: --key. Did you mean --key-file?"),
-        (("apply", "r.json", "d.csv", "--seed", "1"), "Unknown option: --seed. Did you mean --random-seed?"),
-        (("export", "r.json", "--format", "sql"), "Unknown option: --format. Did you mean --to?"),
+        (
+            ("fit", "d.csv", "--threshold", "0.6"),
+            "Unknown option: --threshold. Did you mean --cutoff? See: fairramp fit --help",
+        ),
+        (
+            ("apply", "r.json", "d.csv", "--key", "k"),
+            "Unknown option: --key. Did you mean --key-file? See: fairramp apply --help",
+        ),
+        (
+            ("apply", "r.json", "d.csv", "--seed", "1"),
+            "Unknown option: --seed. Did you mean --random-seed? See: fairramp apply --help",
+        ),
+        (
+            ("export", "r.json", "--format", "sql"),
+            "Unknown option: --format. Did you mean --to? See: fairramp export --help",
+        ),
         (("--jsno",), "Unknown option: --jsno. See: fairramp --help"),
         (
             ("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y", "-o", "f.svgg"),

@@ -113,7 +113,7 @@ def test_cross_fitted_scores_and_one_group_are_not_certified(inside):
     rule = quiet_fit(SCORES, np.repeat(["a", "b"], 3000))
     saved(inside, replace(rule, record=replace(rule.record, cross_fitted=True)))
     assert "on cross-fitted scores" in said(inside)
-    assert "No certificate: " in said(inside)
+    assert "No certificate from the fit rows: " in said(inside)
     saved(inside, quiet_fit(SCORES, np.repeat(["a"], 6000)))
     assert said(inside).endswith("There is one group, so there is no gap to limit.")
 

@@ -92,8 +92,8 @@ RuleScale = Annotated[
 LowerIsBetter = Annotated[
     bool,
     Parameter(
-        help="Low scores lead to the favorable decision, as with risk scores: the classifier says yes at the cutoff "
-        "or below.",
+        help="Low scores lead to the favorable decision, as with risk scores: the classifier says yes at the "
+        "cutoff or below.",
         negative="",
         show_default=False,
     ),
