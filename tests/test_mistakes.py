@@ -3,6 +3,8 @@
 import inspect
 import pickle
 import re
+import subprocess
+import sys
 import warnings
 
 import dask.dataframe
@@ -967,7 +969,6 @@ def test_a_column_that_the_rule_remembers_can_be_named_anew():
 
 
 def test_an_estimator_that_cross_fits_says_what_a_certificate_needs():
-    from sklearn.linear_model import LogisticRegression
 
     features = SCORES[:, None]
     model = fairramp.RandomizedThresholdOptimizer(LogisticRegression(), random_state=0)
@@ -976,3 +977,27 @@ def test_an_estimator_that_cross_fits_says_what_a_certificate_needs():
         rule.certificate()
     fresh = model.estimator_.predict_proba(features)[:, 1]
     assert rule.certificate(scores=fresh, groups=GROUPS).proven > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("compat", "import it first: import fairramp.compat.fairlearn"),
+        ("mlflow", "import it first: import fairramp.mlflow"),
+        ("MetricFrame", "did you mean 'audit'?"),
+    ],
+)
+def test_modules_and_names_of_other_libraries_are_answered(name, told):
+    code = f"import fairramp\ntry: fairramp.{name}\nexcept AttributeError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"module 'fairramp' has no attribute {name!r}; {told}"
+
+
+def test_a_name_in_the_place_of_groups_is_answered_with_the_setting_for_columns():
+
+    frame = pd.DataFrame({"p": SCORES, "unit": GROUPS})
+    with pytest.raises(InputError) as caught:
+        fairramp.RandomizedThresholdOptimizer(LogisticRegression()).fit(
+            frame[["p"]], LABELS, sensitive_features="{unit}"
+        )
+    assert str(caught.value).endswith("pass sensitive_columns='{unit}' to the estimator.")

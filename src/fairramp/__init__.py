@@ -180,12 +180,23 @@ _HOMES = {
 }
 
 
+#: Packages that are imported by their own names.
+_IMPORTED = {
+    "compat": "fairramp.compat.fairlearn",
+    "deploy": "fairramp.deploy.sql",
+    "mlflow": "fairramp.mlflow",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Load a public name on first use."""
     if name not in _HOMES:
         from fairramp.core.checks import nearest
 
-        near = None if name.startswith("_") else nearest(name, __all__, {"load": "Rule.load"})
+        also = {"load": "Rule.load", "fit": "fit_rule", "metricframe": "audit", "selection_rate": "audit"}
+        near = None if name.startswith("_") else nearest(name, __all__, also)
+        if name in _IMPORTED:
+            near = f"import it first: import {_IMPORTED[name]}"
         raise AttributeError(f"module 'fairramp' has no attribute {name!r}{f'; {near}' if near else ''}")
     home = import_module(f"fairramp.{_HOMES[name]}")
     globals()[name] = value = getattr(home, name, home)  # some public names are modules

@@ -81,6 +81,14 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         n_rows, known = _num_samples(X), rule.columns if rule else Columns()
         source = "sensitive_features" if self.sensitive_columns is None else "sensitive_columns"
         check_aligned(X=X, **{source: groups}, strata=strata, sample_weight=sample_weight)
+        if isinstance(groups, str) and source == "sensitive_features":
+            raise InputError(
+                "must be a column with one label per row",
+                argument=source,
+                got=groups,
+                remedy="to take the groups from a column of X, pass {code} to the estimator",
+                code=f"sensitive_columns={groups!r}",
+            )
         codes = None if groups is None else encode_groups(groups, known.groups)
         if codes is not None:
             check_length(source, len(codes), n_rows, "X")
