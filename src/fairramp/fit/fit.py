@@ -99,7 +99,7 @@ def fit_rule(
         unless there is an `overall_rate`. With two groups, this is the covariance criterion of the paper's
         Appendix D.1.
     sample_weight : numbers of shape (n,), optional
-        Row weights; a row of weight 2 counts as two rows, and a row of weight 0 is ignored.
+        Row weights; rates count a row of weight 2 twice, and a row of weight 0 is ignored.
     {settings}
 
     Returns
