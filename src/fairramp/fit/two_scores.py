@@ -15,7 +15,7 @@ from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
 #: In fewer rows, two scores show nothing.
-_FEWEST = 10
+_FEWEST = 30
 #: What to do about a classifier with only two scores.
 COARSE = "Use a classifier with finer scores, or calibrate this one"
 #: Digits of mean scores that are not rounding errors.
