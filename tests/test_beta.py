@@ -6,7 +6,7 @@ from scipy import stats
 
 from fairramp.core.beta import range_quantiles
 
-#: For smooth laws, interpolation between the cells is far more accurate than the 0.1% that are promised.
+#: For smooth laws, interpolation between the cells is far more accurate than the documented 0.1%.
 NEAR = 1e-5
 
 
