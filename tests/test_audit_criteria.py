@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -311,6 +312,16 @@ def test_sentences_of_gates_name_the_rate():
     assert "whether the ratio of selection rates in the classifier's own decisions is below 0.31" in second
     small = Gates(audit(data.score[:60], data.race[:60]), fail_below_ratio=0.8).sentences()[0]
     assert "; the interval is widest for group " in small
+
+
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("apart", [-0.0004, 0.0004])
+def test_printed_limits_of_a_ratio_are_on_the_same_side_of_the_gate_as_the_ratios(end, apart):
+    found = audit(SCORES, GROUPS)
+    limit = found.selection.ratio_interval[end] + apart
+    text = Gates(found, fail_below_ratio=limit).sentences()[0]
+    shown = [float(number) for number in re.search(r" \[(\S+), ([^]]+)\]", text).groups()]
+    assert np.sign(shown[end] - limit) == -np.sign(apart)
 
 
 # Showing --------------------------------------------------------------------------------------------

@@ -80,6 +80,7 @@ LABELS = np.random.default_rng(7).integers(0, 2, sum(SIZES))
     ("broken", "proven"),
     [
         ({"max_gap": 0.05}, {"kl", "pairs", "dkw", "theorem_1"}),
+        ({"min_ratio": 0.8}, {"kl", "pairs", "dkw"}),
         ({"ramp_width": 0.01}, {"kl", "pairs", "dkw", "theorem_1"}),
         ({"ramp_width": 0.01, "ramp": "paper"}, {"kl", "pairs", "dkw", "theorem_1"}),
         ({"ramp_width": 0.3, "max_gap": 0.05}, {"kl", "pairs", "dkw", "theorem_1"}),
@@ -130,6 +131,13 @@ def test_theorem_1_as_printed_is_never_a_theorem():
         assert not bounds(fitted(**options))["theorem_1_as_printed"].is_theorem
 
 
+def test_within_strata_and_for_thresholds_found_by_descent_there_is_no_theorem_1():
+    within = fitted(strata=np.arange(sum(SIZES)) % 2, target_rate="optimal")
+    assert bounds(within).keys() == {"beta", "kl", "pairs", "dkw"}
+    descent = fitted(solver="sgd", ramp_width=0.05)
+    assert bounds(descent).keys() == {"pairs", "dkw"}
+
+
 def test_proven_is_the_smallest_theorem_and_estimated_never_exceeds_it():
     for options in ({}, {"ramp_width": 0.01}, {"target_rate": "optimal"}, {"max_gap": 0.1, "ramp_width": 0.3}):
         certificate = fitted(**options).certificate()
@@ -172,7 +180,8 @@ def test_printed_limits_are_never_rounded_down(gap):
     ("options", "reasons"),
     [
         ({"ramp_width": 0.01}, "the ramp"),
-        ({"max_gap": 0.1}, "the allowed gap"),
+        ({"max_gap": 0.1, "ramp_width": 0.01}, "the ramp and the allowed gap"),
+        ({"min_ratio": 0.8, "ramp_width": 0.01}, "the ramp and the allowed ratio"),
         ({"target_rate": "optimal"}, "a target rate learned from the rows"),
         ({"sample_weight": np.linspace(1, 2, sum(SIZES))}, "the row weights"),
         ({"ramp_width": 0.01, "target_rate": "optimal"}, "the ramp and a target rate learned from the rows"),
@@ -181,7 +190,7 @@ def test_printed_limits_are_never_rounded_down(gap):
 def test_the_text_says_why_the_estimated_limit_is_approximate(options, reasons):
     certificate = fitted(**options).certificate()
     assert certificate.estimated != certificate.proven
-    assert f"The estimated limit is approximate because of {reasons}" in said(certificate)
+    assert f"The estimated limit is approximate because of {reasons}." in said(certificate)
 
 
 def test_tied_scores_make_the_estimated_limit_approximate():
@@ -189,6 +198,13 @@ def test_tied_scores_make_the_estimated_limit_approximate():
     certificate = quiet_fit(scores.round(2), groups, target_rate=0.3, ramp_width=0).certificate()
     assert certificate.estimated < certificate.proven
     assert "because of a threshold that is not the score of exactly one row." in said(certificate)
+
+
+def test_a_proven_narrow_limit_on_one_gap_takes_one_sentence():
+    certificate = fitted((20_000, 20_000)).certificate()
+    limit = f"proven limit {points(certificate.proven)} (95% confidence)."
+    assert certificate.sentences() == [f"Gap in the population: {limit}"]
+    assert certificate.widest_for is None
 
 
 def test_confidence_is_never_rounded_up_to_certainty():
@@ -321,6 +337,17 @@ def test_dkw_adds_each_groups_own_half_width(options):
         min(rates[i] + half[i], 1) - max(rates[j] - half[j], 0) for i in range(3) for j in range(3) if i != j
     )
     assert bounds(rule)["dkw"].limit == pytest.approx(expected, abs=1e-12)
+
+
+def test_limits_add_the_errors_of_rates_that_are_known_from_bins_only():
+    scores, groups = scores_and_groups()
+    summary = fairramp.summarize(scores, groups, resolution=64)
+    rule = fairramp.fit_summary(summary, target_rate=0.3, ramp_width=0)
+    rates, errors = np.array(rule.record.main.after), np.array(rule.record.main.error)
+    assert errors.min() > 0
+    half = np.sqrt(math.log(2 * 3 / 0.05) / (2 * np.array(SIZES)))
+    apart = np.subtract.outer(rates + errors + half, rates - errors - half)
+    assert bounds(rule)["dkw"].limit == pytest.approx(apart[~np.eye(3, dtype=bool)].max(), abs=1e-12)
 
 
 def test_theorem_1_at_ten_thousand_rows():
@@ -819,6 +846,12 @@ def test_the_left_out_groups_are_small_depend_on_row_counts_only_and_halve_the_l
     assert found.rest.estimated <= found.estimated / 2
     other = quiet_fit(1 - rows[0], rows[1], target_rate=0.4, ramp_width=0).certificate()
     assert other.rest is None or other.left_out == found.left_out
+
+
+def test_several_small_groups_are_left_out_if_one_alone_does_not_help():
+    found = fitted((30, 40, 5_000, 5_000)).certificate()
+    assert found.left_out == ((0, 30), (1, 40))
+    assert found.rest.estimated <= found.estimated / 2
 
 
 def test_similar_group_sizes_and_strata_have_no_separate_limit():

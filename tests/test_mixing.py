@@ -323,6 +323,13 @@ def test_settings_that_do_not_mix_are_refused_by_name(settings, other):
         fairramp.fit_rule(scores, attributes, labels, combine="each", **settings)
 
 
+@pytest.mark.parametrize("groups", [("ab", "cd"), (1, 2), (("a", "x", 1), ("a", "y", 1))])
+def test_groups_by_each_attribute_are_pairs(groups):
+    ramps = (Ramp(0.4, 0.1), Ramp(0.5, 0.1))
+    with pytest.raises(InputError, match=r"must be pairs \(attribute, value\)"):
+        Rule(groups, ramps, target_rate=None, membership="each", base=Ramp(0.45, 0.1))
+
+
 def test_inputs_of_the_wrong_kind_are_refused_in_a_sentence():
     scores, q, _ = soft(300)
     mixture, labels = GroupProbabilities(q, "abc"), ["a"] * 300

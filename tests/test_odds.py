@@ -2,7 +2,7 @@
 
 import itertools
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 import fairramp
 from fairramp import InputError, UnsupportedError
+from fairramp.fit.roc import Envelope, Path
 from samples import quiet_fit
 
 #: Cases of the quick test, and of the slow one.
@@ -278,9 +279,10 @@ def _program(case, part, fp, fn):
 # On random cases -----------------------------------------------------------------------------------
 
 
-def tried(seed):
+def tried(seed, **changes):
     """Fit a case and check its rule; returns the excess of the gap, and what was lost and is left to gain."""
     case = drawn(seed)
+    case.settings |= changes
     rule = case.fit()
     h = case.probabilities(rule)
     excess = max(case.gaps(h)) - case.max_gap
@@ -313,6 +315,12 @@ def test_rules_are_exact_and_the_best_found(batch):
         tried(seed)
 
 
+@pytest.mark.parametrize("max_gap", [0.0, 0.1])
+def test_wide_ramps_are_exact_and_the_best_found(max_gap):
+    for seed in range(6):
+        tried(seed, ramp_width=0.6, max_gap=max_gap)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(20))
 def test_many_more_rules_are_exact_and_the_best_found(batch):
@@ -323,12 +331,12 @@ def test_many_more_rules_are_exact_and_the_best_found(batch):
 # Laws ----------------------------------------------------------------------------------------------
 
 
-def concave(seed):
+def concave(seed, n_groups=None, size=None):
     """Groups whose share of positives rises with the score, so that no curve has a dent."""
     rng = np.random.default_rng(seed)
     parts = []
-    for k in range(rng.integers(2, 5)):
-        z = np.sort(rng.choice(np.arange(1, 40) / 40, rng.integers(2, 12), replace=False))
+    for k in range(n_groups or rng.integers(2, 5)):
+        z = np.sort(rng.choice(np.arange(1, 40) / 40, size or rng.integers(2, 12), replace=False))
         shares = np.sort(rng.uniform(0.02, 0.98, len(z)))
         weights = rng.uniform(0.5, 3, len(z))
         for label, part in ((1, shares), (0, 1 - shares)):
@@ -343,6 +351,16 @@ def test_ramps_lose_nothing_on_concave_curves(seed):
     case.settings |= [{}, {"costs": (4, 1)}, {"target_rate": "balanced_accuracy"}][seed % 3]
     h = case.probabilities(case.fit())
     assert max(case.gaps(h)) <= 1e-9
+    assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
+
+
+@pytest.mark.parametrize("max_gap", [0.1, 0.2])
+@pytest.mark.parametrize("seed", range(4, 10))
+def test_with_many_groups_and_a_gap_the_best_square_is_found(seed, max_gap):
+    case = concave(seed, n_groups=6, size=39)
+    case.settings["max_gap"] = max_gap
+    h = case.probabilities(case.fit())
+    assert max(case.gaps(h)) <= max_gap + 1e-9
     assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
 
 
@@ -406,6 +424,25 @@ def test_a_weight_is_a_number_of_rows(seed):
     h, found = (one.probabilities(one.fit()) for one in (case, again))
     assert again.value(found) == pytest.approx(case.value(h), abs=1e-8)
     np.testing.assert_allclose(found, np.repeat(h, times), atol=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_unit_of_the_weights_does_not_matter(seed, unit):
+    case = drawn(seed)
+    case.settings["max_gap"] = 0.1
+    other = replace(case, weights=case.weights * unit)
+    h, found = (one.probabilities(one.fit()) for one in (case, other))
+    assert case.value(found) == pytest.approx(case.value(h), abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_envelope_is_the_highest_of_its_paths(seed):
+    rng = np.random.default_rng(seed)
+    paths = [Path(np.array([0, rng.random(), 1]), np.sort(rng.random(3)), np.ones(3)) for _ in range(9)]
+    at = rng.random(1_000)
+    highest = np.max([np.interp(at, path.x, path.y) for path in paths], axis=0)
+    np.testing.assert_allclose(Envelope.of(paths).at(at), highest, atol=1e-12)
 
 
 # Sources -------------------------------------------------------------------------------------------

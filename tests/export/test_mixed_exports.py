@@ -202,7 +202,7 @@ def test_view_of_a_mixed_rule(db):
 
 @on
 def test_probabilities_near_0_do_not_underflow(db):
-    rule = Rule(("f", "m"), (Ramp(0.4, 0.1), Ramp(0.5, 0.1)), cutoff=0.45, membership="probabilities")
+    rule = Rule(("f", "m"), (Ramp(0.3, 0.1), Ramp(0.5, 0.1)), cutoff=0.45, membership="probabilities")
     tiny = np.array([5e-324, 1e-310, 1e-300, 0.0])
     db.create("t", arrow(n=np.arange(4), p=np.full(4, 0.5), f=tiny, m=np.ones(4)))
     db.create("keys", arrow(key=[KEY]))

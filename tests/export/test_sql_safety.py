@@ -294,6 +294,34 @@ def test_invalid_requests_raise(rule, dialect, more, message):
         rule.to_sql(dialect, **{"score": "p", "group": "g"} | more)
 
 
+@pytest.mark.parametrize("db", [POSTGRES], indirect=True)
+@pytest.mark.parametrize("name", ["a" * 63, "ä" * 31 + "b"])
+def test_names_of_63_bytes_are_not_too_long(db, name):
+    db.create("t", arrow(**{name: [0.44], "g": ["a"]}))
+    text = RULE.to_sql("postgres", table="t", score=name, group="g")
+    assert [row[-1] for row in db.rows(text)] == [0.0]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite", POSTGRES])
+def test_all_64_bit_integers_can_be_groups(engine):
+    db, labels = database(engine), (-(2**63), -1_000, 0, 2**63 - 1)
+    rule = Rule(labels, tuple(Ramp.centered(0.5 + k / 10, 1.0) for k in range(4)))
+    db.create("t", arrow(n=[0, 1, 2, 3], p=[0.5] * 4, g=list(labels)))
+    found = db.columns(rule.to_sql(db.dialect, table="t", score="p", group="g"))[-1]
+    assert found == pytest.approx([0.5, 0.4, 0.3, 0.2])
+    db.clear()
+    with pytest.raises(InputError, match="-9223372036854775809 of column 'g' does not fit into a 64-bit integer"):
+        Rule((-(2**63) - 1,), (Ramp.centered(0.5, 0.1),)).to_sql(db.dialect, score="p", group="g")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_plain_names_of_groups_are_readable_in_the_sql(dialect):
+    rule = Rule(("New York", "50-64 (b)"), (Ramp.centered(0.5, 0.1),) * 2)
+    text = rule.to_sql(dialect, score="p", group="g")
+    assert "'New York'" in text
+    assert "'50-64 (b)'" in text
+
+
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
 @pytest.mark.parametrize(
     "named",

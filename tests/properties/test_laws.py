@@ -106,6 +106,14 @@ def test_inverted_rate_gives_that_rate(sample, width, rate):
             assert distribution.rates_from(foot)[0] >= rate - 2e-12
 
 
+@given(st.integers(1, 99), widths.filter(lambda width: width < 0.4), st.sampled_from([-5e-11, 0.0, 5e-11]))
+def test_a_rate_beside_a_flat_piece_by_rounding_has_both_its_ends(n, width, rounding):
+    scores, weights = np.array([0.25, 0.75]), np.array([100.0 - n, n])
+    curve = RateCurve(ScoreDistribution(np.array([2]), scores, weights), width)
+    lowest, highest = curve.feet(curve.snapped(np.array([n / 100 + rounding])))
+    assert (lowest[0], highest[0]) == (0.25, 0.75 - width)
+
+
 @given(samples(weights=st.integers(0, 4)), settings_of_a_fit)
 def test_integer_weights_equal_repeated_rows(sample, options):
     scores, groups, weights = sample
