@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fairramp
 from fairramp import FairrampWarning, GroupProbabilities, InputError, RandomizedThresholdOptimizer
 from fairramp.compat.fairlearn import ThresholdOptimizer
-from fairramp.core.labels import show_label, show_labels
+from fairramp.core.labels import SEEN, UNSEEN, show_label, show_labels
 from fairramp.deploy.dbt import to_macro
 from fairramp.deploy.sql import to_sql
 from fairramp.fit.direction import DirectionWarning
@@ -520,6 +520,12 @@ def test_ids_with_anything_to_see_are_ids():
     assert len(fairramp.draws(ids, KEY)) == len(ids)
     table = duckdb.from_arrow(pl.DataFrame({"p": [0.4] * 7, "g": ["a"] * 7, "who": ids[:-1]}).to_arrow())
     assert len(RULE.apply(table, score="p", group="g", id="who", key=KEY).fetchall()) == 7
+
+
+def test_no_blank_id_begins_like_one_that_can_be_seen():
+    """Only the others are stripped, which is slow."""
+    first, beyond = SEEN
+    assert not [character for character in ("", *UNSEEN) if first <= character < beyond]
 
 
 @pytest.mark.parametrize("empty", ["", *BLANK_IDS])
