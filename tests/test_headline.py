@@ -325,6 +325,15 @@ def test_intersections_lead_with_the_gap_between_large_ones():
     )
 
 
+def test_intersections_have_a_gap_if_every_label_is_the_same():
+    columns = {"sex": ["F", "M"] * 100, "age": ["old"] * 100 + ["young"] * 100}
+    decisions = np.tile([0, 1, 1, 1], 50)
+    found = fairramp.audit(decisions, columns, np.ones(200), combine="each", criterion="equalized_odds")
+    assert found.intersections.as_intersections().startswith(
+        "Intersections: gap between error rates 50.0 points ["
+    )
+
+
 @pytest.mark.filterwarnings("ignore:Groups with fewer than")
 def test_the_report_on_classes_leads_with_the_gap_between_large_groups():
     hours = fairramp.datasets.load_adult_hours()
