@@ -821,6 +821,29 @@ def test_columns_that_are_wrong_in_any_order_are_not_said_to_be_in_the_wrong_one
         assert "the order is" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("labels", "remedy"),
+    [
+        (LABELS + 1, "pass 1 for the favorable class"),
+        (2 * LABELS - 1, "pass (labels > 0).astype(int)"),
+        (pd.Series(LABELS, dtype="Int64").where(LABELS == 1), "must be 0 or 1, got nan"),
+        (LABELS[:-1], "the lengths must match"),
+        (LABELS[:-1].astype(str), "is the favorable class"),
+    ],
+)
+def test_wrong_labels_next_to_groups_of_0_and_1_are_not_said_to_be_in_the_wrong_order(labels, remedy):
+    with pytest.raises(InputError) as error:
+        fairramp.fit_rule(SCORES, (GROUPS == "a").astype(int), labels)
+    assert remedy in str(error.value)
+    assert "the order is" not in str(error.value)
+
+
+def test_a_hint_at_the_order_keeps_the_remedy():
+    groups = np.where(LABELS == 1, "a", "b")
+    with pytest.raises(InputError, match=r"pass \(labels == '[ab]'\).astype\(int\); the order is scores,"):
+        fairramp.fit_rule(SCORES, LABELS, groups)
+
+
 def test_a_rule_in_the_place_of_labels_is_named():
     with pytest.raises(InputError, match=r"`labels` must be 0 or 1, got a rule; pass the rule by name: rule="):
         fairramp.audit(SCORES, GROUPS, RULE)
