@@ -90,6 +90,19 @@ def test_a_fit_to_two_scores_asks_for_probabilities_and_says_how_much_is_a_lotte
 
 
 @pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_a_fit_to_equal_scores_says_so(fit):
+    _, warned = told(lambda: fit(np.full(len(GROUPS), 0.75)))
+    (sentence,) = [text for text in warned if text.startswith("All scores are 0.75")]
+    assert sentence.endswith(". Pass scores that tell people apart.")
+
+
+def test_equal_scores_with_a_target_rate_are_a_lottery():
+    assert told(lambda: fairramp.fit_rule(np.full(1000, 0.3), GROUPS[:1000], target_rate=0.5))[1] == [
+        "All scores are 0.3, so 100.0% of the decisions are made at random. Pass scores that tell people apart."
+    ]
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 def test_a_fit_to_three_scores_asks_nothing(fit):
     score = DECISIONS.astype(float)
     score[-1] = 0.5
@@ -137,6 +150,11 @@ def test_a_stream_of_two_scores_asks_for_probabilities():
 def test_a_stream_of_a_few_rows_asks_nothing():
     few = fairramp.StreamingFit(target_rate=0.3).partial_fit([0, 1], ["a", "b"])
     assert told(few.rule)[1] == []
+
+
+def test_a_stream_of_equal_scores_says_so():
+    stream = fairramp.StreamingFit(target_rate=0.3).partial_fit([0.5] * 20, ["a", "b"] * 10)
+    assert told(stream.rule)[1] == ["All scores are 0.5. Pass scores that tell people apart."]
 
 
 @pytest.mark.parametrize(
