@@ -199,6 +199,31 @@ USES = {
 }
 
 
+def numbered(rows):
+    """Features as a transformer that returns dataframes makes them of an array."""
+    return pd.DataFrame({"score": rows.score.to_numpy()})
+
+
+def test_the_numbers_of_a_transformed_array_are_no_other_index():
+    sampled, few = ROWS.iloc[:100], RandomizedThresholdOptimizer(FrozenEstimator(MODEL))
+    passed = {"sensitive_features": sampled.group, "sample_weight": sampled.weight}
+    few.fit(numbered(sampled), sampled.label, **passed)
+    few.score(numbered(sampled), sampled.label, **passed)
+    few.predict(numbered(sampled), sensitive_features=sampled.group, ids=sampled.id, key=KEY)
+    other = sampled.group.sort_index()
+    with pytest.raises(InputError, match="`sensitive_features` has the index values of `y` in a different order"):
+        few.fit(numbered(sampled), sampled.label, sensitive_features=other)
+    with pytest.raises(InputError, match="`y` has the index values of `X` in a different order"):
+        few.fit(numbered(ROWS), ROWS.label, sensitive_features=ROWS.group)
+
+
+def test_weights_of_a_transformed_array_with_a_column_of_groups_are_no_other_rows():
+    sampled = ROWS.iloc[:100]
+    features = numbered(sampled).assign(group=sampled.group.to_numpy())
+    model = RandomizedThresholdOptimizer(FrozenEstimator(MODEL), sensitive_columns="group", drop_sensitive=True)
+    model.fit(features, sampled.label, sample_weight=sampled.weight)
+
+
 @pytest.fixture(autouse=True)
 def quiet():
     with warnings.catch_warnings():

@@ -144,10 +144,32 @@ def test_a_check_names_large_groups_and_its_verdict_still_counts_all():
     )
     assert "Including the group with fewer than 30 rows: the gap is above the estimated limit of " in text
     assert f", but that may be chance: {points(found.gap)} [" in text
-    named = text.partition("Furthest apart: ")[2].partition("rows.")[0]
-    assert "A " in named
-    assert "B " in named
-    assert "C " not in named
+    named = text.partition(" Of groups with at least 30 rows, furthest apart: ")[2].partition("rows.")
+    assert "A " in named[0]
+    assert "B " in named[0]
+    assert "C " not in named[0]
+    assert named[2].startswith(" False alarm rate: ")
+
+
+@pytest.mark.parametrize("large", ["AB", "A"])
+def test_a_check_names_the_small_group_that_makes_it_fail(large):
+    scores, groups = np.tile(np.linspace(0, 1, 1000), 3), np.repeat(["A", "B", "C"], 1000)
+    rule = fairramp.fit_rule(scores, groups, target_rate=0.6)
+    new = np.r_[scores[: 1000 * len(large)], np.zeros(25)]
+    found = rule.check(new, np.r_[groups[: 1000 * len(large)], ["C"] * 25])
+    assert found.has_drifted
+    text = " ".join(repr(found).split())
+    assert ", C 0.0% of 25 rows." in text
+    assert "only groups" not in text
+
+
+def test_a_failed_check_names_large_groups_and_the_small_one_further_apart():
+    scores, groups = np.tile(np.linspace(0, 1, 1000), 3), np.repeat(["A", "B", "C"], 1000)
+    rule = fairramp.fit_rule(scores, groups, target_rate=0.6)
+    few = np.r_[0:1000, 1000:1900, 2000:2025]
+    text = " ".join(repr(rule.check(scores[few], groups[few])).split())
+    a, b, c = "A 60.0% of 1,000 rows", "B 55.6% of 900 rows", "C 0.0% of 25 rows"
+    assert f" Of groups with at least 30 rows, furthest apart: {a}, {b}. Of all groups: {a}, {c}." in text
 
 
 def test_evidence_leads_with_large_categories_their_people_and_intervals():
@@ -322,6 +344,15 @@ def test_intersections_lead_with_the_gap_between_large_ones():
     large, text = points(np.ptp(rates)), found.as_intersections()
     assert text.startswith(
         f"Intersections: gap {large}. With 1 group with fewer than 30 rows: {points(found.gap)} ["
+    )
+
+
+def test_intersections_have_a_gap_if_every_label_is_the_same():
+    columns = {"sex": ["F", "M"] * 100, "age": ["old"] * 100 + ["young"] * 100}
+    decisions = np.tile([0, 1, 1, 1], 50)
+    found = fairramp.audit(decisions, columns, np.ones(200), combine="each", criterion="equalized_odds")
+    assert found.intersections.as_intersections().startswith(
+        "Intersections: gap between error rates 50.0 points ["
     )
 
 

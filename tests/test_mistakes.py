@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fairramp
 from fairramp import FairrampWarning, GroupProbabilities, InputError, RandomizedThresholdOptimizer
 from fairramp.compat.fairlearn import ThresholdOptimizer
-from fairramp.core.labels import show_label, show_labels
+from fairramp.core.labels import SEEN, UNSEEN, show_label, show_labels
 from fairramp.deploy.dbt import to_macro
 from fairramp.deploy.sql import to_sql
 from fairramp.fit.direction import DirectionWarning
@@ -90,6 +90,19 @@ def test_a_fit_to_two_scores_asks_for_probabilities_and_says_how_much_is_a_lotte
 
 
 @pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_a_fit_to_equal_scores_says_so(fit):
+    _, warned = told(lambda: fit(np.full(len(GROUPS), 0.75)))
+    (sentence,) = [text for text in warned if text.startswith("All scores are 0.75")]
+    assert sentence.endswith(". Pass scores that tell people apart.")
+
+
+def test_equal_scores_with_a_target_rate_are_a_lottery():
+    assert told(lambda: fairramp.fit_rule(np.full(1000, 0.3), GROUPS[:1000], target_rate=0.5))[1] == [
+        "All scores are 0.3, so 100.0% of the decisions are made at random. Pass scores that tell people apart."
+    ]
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 def test_a_fit_to_three_scores_asks_nothing(fit):
     score = DECISIONS.astype(float)
     score[-1] = 0.5
@@ -137,6 +150,11 @@ def test_a_stream_of_two_scores_asks_for_probabilities():
 def test_a_stream_of_a_few_rows_asks_nothing():
     few = fairramp.StreamingFit(target_rate=0.3).partial_fit([0, 1], ["a", "b"])
     assert told(few.rule)[1] == []
+
+
+def test_a_stream_of_equal_scores_says_so():
+    stream = fairramp.StreamingFit(target_rate=0.3).partial_fit([0.5] * 20, ["a", "b"] * 10)
+    assert told(stream.rule)[1] == ["All scores are 0.5. Pass scores that tell people apart."]
 
 
 @pytest.mark.parametrize(
@@ -522,6 +540,12 @@ def test_ids_with_anything_to_see_are_ids():
     assert len(RULE.apply(table, score="p", group="g", id="who", key=KEY).fetchall()) == 7
 
 
+def test_no_blank_id_begins_like_one_that_can_be_seen():
+    """Only the others are stripped, which is slow."""
+    first, beyond = SEEN
+    assert not [character for character in ("", *UNSEEN) if first <= character < beyond]
+
+
 @pytest.mark.parametrize("empty", ["", *BLANK_IDS])
 @pytest.mark.parametrize("library", ["pandas", "polars", "polars, lazy", "DuckDB", "Dask"])
 def test_an_empty_id_in_a_table_is_refused(library, empty):
@@ -813,6 +837,29 @@ def test_columns_that_are_wrong_in_any_order_are_not_said_to_be_in_the_wrong_one
         with pytest.raises(InputError) as error:
             use()
         assert "the order is" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("labels", "remedy"),
+    [
+        (LABELS + 1, "pass 1 for the favorable class"),
+        (2 * LABELS - 1, "pass (labels > 0).astype(int)"),
+        (pd.Series(LABELS, dtype="Int64").where(LABELS == 1), "must be 0 or 1, got nan"),
+        (LABELS[:-1], "the lengths must match"),
+        (LABELS[:-1].astype(str), "is the favorable class"),
+    ],
+)
+def test_wrong_labels_next_to_groups_of_0_and_1_are_not_said_to_be_in_the_wrong_order(labels, remedy):
+    with pytest.raises(InputError) as error:
+        fairramp.fit_rule(SCORES, (GROUPS == "a").astype(int), labels)
+    assert remedy in str(error.value)
+    assert "the order is" not in str(error.value)
+
+
+def test_a_hint_at_the_order_keeps_the_remedy():
+    groups = np.where(LABELS == 1, "a", "b")
+    with pytest.raises(InputError, match=r"pass \(labels == '[ab]'\).astype\(int\); the order is scores,"):
+        fairramp.fit_rule(SCORES, LABELS, groups)
 
 
 def test_a_rule_in_the_place_of_labels_is_named():

@@ -79,8 +79,8 @@ class _Told(Exception):  # noqa: N818
         return self
 
     def advise(self, remedy: str) -> None:
-        """Replace the remedy, by a caller that knows more."""
-        self.remedy = remedy
+        """Add a remedy, by a caller that knows more."""
+        self.remedy = remedy if self.remedy is None else f"{self.remedy}; {remedy}"
         self.args = (self.told(),)
 
     def locate(self, row: int, index: Any) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fairramp.cli.faults import Fault
 from fairramp.cli.job import CLASS, PROBABILITY, Job, Number
 from fairramp.cli.naming import typed_label
-from fairramp.core.labels import UNSEEN, label_key, show_label
+from fairramp.core.labels import SEEN, UNSEEN, label_key, show_label
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import Columns
 from fairramp.data.database import literal
@@ -106,9 +106,10 @@ def scan(
     ((nobody, *stats),) = source.connection.execute(f"SELECT {', '.join(totals)} FROM {table}").fetchall()
     if by_statistics:
         column = source.find(str(columns.id), "--id")
-        # Statistics cannot show what `trim` gives, but they show how the ids begin: a blank one not in ASCII.
-        first = f"({column} IS NULL OR {column} < '!' OR {column} >= {literal(chr(0x80))})"
-        ((nobody,),) = source.ask("count(*)", f"WHERE {first if 'trim' in no_id else no_id} AND {no_id}")
+        may_lack = f"{column} IS NULL"
+        if source.type_of(column) == _TEXT:
+            may_lack = f"({may_lack} OR {_may_be_blank(column)})"
+        ((nobody,),) = source.ask("count(*)", f"WHERE {may_lack} AND {no_id}")
     pairs = iter(stats[6 * len(found) :])
     grouped_as = dict(zip(thousands, zip(pairs, pairs, strict=True), strict=True))
     faults = []
@@ -337,7 +338,8 @@ def _no_id(source: Source, name: str) -> str:
     column = source.find(name, "--id")
     kind = source.type_of(column)
     if kind == _TEXT:
-        return f"({column} IS NULL OR trim({column}, {literal(UNSEEN)}) = '')"
+        blank = f"trim({column}, {literal(UNSEEN)}) = ''"
+        return f"CASE WHEN {_may_be_blank(column)} THEN {blank} ELSE {column} IS NULL END"
     refuse_if(
         not kind.endswith(("INT", "INTEGER")),
         "--id {name!r} in {where} has type {kind}; ids must be text or integers, because 12 and 12.0 would get "
@@ -347,3 +349,8 @@ def _no_id(source: Source, name: str) -> str:
         kind=kind,
     )
     return f"{column} IS NULL"
+
+
+def _may_be_blank(column: str) -> str:
+    """Return an SQL condition for texts that do not begin with a character that is surely visible."""
+    return f"({column} < {literal(SEEN[0])} OR {column} >= {literal(SEEN[1])})"

@@ -49,6 +49,20 @@ def check_aligned(**columns: Any) -> None:
     )
 
 
+def check_passed_with(features: Any, **columns: Any) -> None:
+    """Raise if columns passed with the features of an estimator do not belong to the same rows.
+
+    Transformers that return dataframes number the rows of an array, so such an index says nothing about columns
+    that are not numbered like that; these are still compared with each other.
+    """
+    index = index_of(features)
+    given = [other for column in columns.values() for other in indexes_of(column)]
+    is_numbered = getattr(index, "start", None) == 0 and getattr(index, "step", None) == 1
+    if is_numbered and not all(index.equals(other) or same_rows(index, other) for other in given):
+        features = None
+    check_aligned(X=features, **columns)
+
+
 def same_rows(first: Any, second: Any) -> bool:
     """Whether two different indexes have the same values, each of them once."""
     if first.nlevels != second.nlevels:  # of which one is a MultiIndex

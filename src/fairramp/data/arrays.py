@@ -216,15 +216,33 @@ def _is_number(value: Any) -> bool:
 
 
 def in_wrong_order(scores: Any, groups: Any, labels: Any) -> bool:
-    """Whether columns that were refused would be valid in another order."""
+    """Whether columns that were refused cannot be meant in this order, and would be valid in another one."""
     try:
         given = [np.asarray(column) for column in (scores, groups, labels) if column is not None]
     except ValueError:
         return False
-    return all(column.ndim == 1 and len(column) for column in given) and any(
-        x.dtype.kind == "f" and g.dtype.kind != "f" and all(((y == 0) | (y == 1)).all() for y in rest)
-        for x, g, *rest in islice(permutations(given), 1, None)  # the first is the given order
+    _, *others = given
+    return (
+        all(column.ndim == 1 and 0 < len(column) == len(given[0]) for column in given)
+        and (any(map(_has_fractions, others)) or any(map(_has_text, others[1:])))
+        and any(
+            x.dtype.kind == "f" and g.dtype.kind != "f" and all(map(_is_binary, rest))
+            for x, g, *rest in islice(permutations(given), 1, None)  # the first is the given order
+        )
     )
+
+
+def _has_fractions(column: Array) -> bool:
+    """Whether some values are finite, but no integers."""
+    return column.dtype.kind == "f" and bool((np.isfinite(column) & (column != np.floor(column))).any())
+
+
+def _has_text(column: Array) -> bool:
+    return column.dtype.kind in "UST" or any(isinstance(value, str) for value in column)
+
+
+def _is_binary(column: Array) -> bool:
+    return column.dtype.kind in "biuf" and bool(((column == 0) | (column == 1)).all())
 
 
 def split_validation(validation: Any, scores_name: str = "scores") -> tuple[Any, Any, Any, Any]:

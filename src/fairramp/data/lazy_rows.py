@@ -122,8 +122,8 @@ class LazyRows(Rows):
         return FirstPass(self._codes(found), found, bin_)
 
     @cached_property
-    def two_scores(self) -> tuple[float, float] | None:
-        """The two distinct scores, in order; None if there are more or fewer.
+    def few_scores(self) -> tuple[float, ...] | None:
+        """The one or two distinct scores, in order; None if there are more.
 
         The first pass usually shows more; otherwise, another one counts them.
         """
@@ -135,7 +135,7 @@ class LazyRows(Rows):
             self._rows.select(x=x + 0.0).select(n=x.n_unique(), low=x.min(), high=x.max())  # −0.0 is 0.0
         )
         n, low, high = (float(found[name][0]) for name in ("n", "low", "high"))
-        return (low, high) if n == 2 else None
+        return {1.0: (low,), 2.0: (low, high)}.get(n)
 
     @property
     def _has_few_scores(self) -> bool:

@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 
 from fairramp.core.curve import Integers
-from fairramp.core.labels import UNSEEN, Label, canonical_label, label_key, label_of
+from fairramp.core.labels import SEEN, UNSEEN, Label, canonical_label, label_key, label_of
 from fairramp.core.scales import Scale
 from fairramp.data import engines
 from fairramp.data.arrays import TWO_CLASSES, no_weight
@@ -228,7 +228,9 @@ def _has_id(schema: Any, name: str) -> Any:
     column = nw.col(name)
     if schema[name] != nw.String:
         return ~column.is_null()
-    return ~column.is_null() & (column.str.strip_chars(UNSEEN) != "")  # never null, which Dask cannot return
+    may_be_blank = (column < SEEN[0]) | (column >= SEEN[1])
+    # Never null, which Dask cannot return.
+    return nw.when(may_be_blank).then(column.str.strip_chars(UNSEEN) != "").otherwise(~column.is_null())
 
 
 def _group(schema: Any, name: str, shown: str) -> Any:

@@ -18,7 +18,7 @@ from fairramp.data.tables import reader
 from fairramp.errors import UnsupportedError
 from fairramp.fit.class_lazy import LazyClassRows
 from fairramp.fit.classes import ClassSettings, check_policy, fit_class_rows, fit_class_sample
-from fairramp.fit.two_scores import warn_certain
+from fairramp.fit.few_scores import warn_certain
 from fairramp.rule.class_rule import ClassRule
 
 

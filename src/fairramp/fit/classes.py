@@ -31,10 +31,10 @@ from fairramp.errors import InputError, UnsupportedError, warn
 from fairramp.fit.affine import null_space
 from fairramp.fit.class_moments import ClassMoments, Part, pieces, rounded
 from fairramp.fit.dual import minimum
+from fairramp.fit.few_scores import all_certain, warn_certain
 from fairramp.fit.keywords import DEFAULTS
 from fairramp.fit.mixed import LARGEST_MISS, warn_few
 from fairramp.fit.problem import Optimal, Problem
-from fairramp.fit.two_scores import all_certain, warn_certain
 from fairramp.rule.class_file import UNSEEN
 from fairramp.rule.class_record import ClassRecord
 from fairramp.rule.class_rule import ClassRule

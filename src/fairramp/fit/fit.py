@@ -39,6 +39,7 @@ from fairramp.fit.criteria.parity import PARITY
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.direction import warn_direction
 from fairramp.fit.each import fit_each
+from fairramp.fit.few_scores import warn_few_scores
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.population import kept_in_population
@@ -48,7 +49,6 @@ from fairramp.fit.settings import Keywords, Settings
 from fairramp.fit.sgd import descend
 from fairramp.fit.solver import Solver
 from fairramp.fit.targets import by_labels
-from fairramp.fit.two_scores import warn_two_scores
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
@@ -153,7 +153,7 @@ def fit_rule(
     )
     warn_direction(sample)
     rule = fit_sample(sample, asked)
-    warn_two_scores(sample.scores, rule)
+    warn_few_scores(sample.scores, rule)
     return rule
 
 

@@ -27,13 +27,13 @@ from fairramp.fit.class_frames import fit_class_frame
 from fairramp.fit.classes import ClassSettings
 from fairramp.fit.direction import warn_direction, warn_direction_of_bins
 from fairramp.fit.each import fit_each
+from fairramp.fit.few_scores import warn_few_scores, warn_of
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.probable import check_probable, fit_probabilities, fit_probable
 from fairramp.fit.probable_lazy import LazyProbableRows
 from fairramp.fit.settings import Keywords, Settings, check_settings
 from fairramp.fit.targets import by_labels
-from fairramp.fit.two_scores import warn_of, warn_two_scores
 from fairramp.rule.class_rule import ClassRule
 from fairramp.rule.rule import Rule
 
@@ -171,7 +171,7 @@ def fit_frame(
         sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
         warn_direction(sample)
         rule = fit_sample(sample, asked)
-        warn_two_scores(sample.scores, rule)
+        warn_few_scores(sample.scores, rule)
         return rule
     lazy = LazyTable(table, columns, weight=weight, label=label)
     profile = Profile.of(lazy, asked.meaning)
@@ -194,7 +194,7 @@ def fit_frame(
             **by_labels(asked, lambda: LabeledBins.of_lazy(rows)),
         )
     warn_saturated(asked.meaning, profile.saturated, int(profile.rows.sum()))
-    if found := rows.two_scores:
+    if found := rows.few_scores:
         warn_of(found, rule)
     return rule
 

@@ -31,11 +31,11 @@ from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.affine import solve_affine
 from fairramp.fit.affine_arrays import ArrayMoments
 from fairramp.fit.direction import warn_direction
+from fairramp.fit.few_scores import warn_few_scores
 from fairramp.fit.mixed import mixed_rule, own_decisions_hold, placed, warn_mixed
 from fairramp.fit.moments import Moments
 from fairramp.fit.problem import Problem
 from fairramp.fit.settings import Settings
-from fairramp.fit.two_scores import warn_two_scores
 from fairramp.rule.record import Rates
 from fairramp.rule.rule import Rule
 
@@ -172,7 +172,7 @@ def fit_probabilities(
     warn_saturated(settings.meaning, int(settings.meaning.crowded(column).sum()), len(column))
     columns = Columns(score=name_of(scores))
     rule = fit_probable(ArrayProbableRows(positions, groups, weights), settings, columns, weights is not None)
-    warn_two_scores(column, rule)
+    warn_few_scores(column, rule)
     return rule
 
 

@@ -27,9 +27,9 @@ from fairramp.data.groups import check_n_columns, encode_groups
 from fairramp.data.probable import refuse_probabilities
 from fairramp.data.rows import ArrayRows
 from fairramp.errors import FairrampError, InputError, UnsupportedError
+from fairramp.fit.few_scores import warn_only
 from fairramp.fit.settings import Settings
 from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
-from fairramp.fit.two_scores import warn_only
 from fairramp.rule.rule import Rule
 
 
@@ -257,8 +257,8 @@ class StreamingFit:
         """
         if not self._groups:
             raise FairrampError("No rows yet: call {partial_fit} first")
-        if len(self._seen) == 2:
-            warn_only((float(self._seen[0]), float(self._seen[1])), self._n_rows)
+        if 0 < len(self._seen) < 3:
+            warn_only(tuple(self._seen.tolist()), self._n_rows)
         settings = self._settings
         signed = self._descent.iterate(self._iterate)
         positions = settings.problem.cutoff + signed / settings.signed_per_unit

@@ -29,11 +29,11 @@ from fairramp.data.rows import BinnedRows
 from fairramp.errors import InputError
 from fairramp.fit.cells import Cells, FitRows
 from fairramp.fit.direction import warn_direction_of_bins
+from fairramp.fit.few_scores import few_means, warn_of
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.settings import Keywords, Settings, check_settings
 from fairramp.fit.targets import by_labels
-from fairramp.fit.two_scores import two_means, warn_of
 from fairramp.rule.rule import Rule
 
 
@@ -111,7 +111,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     )
     if summary.labeled:
         warn_direction_of_bins(LabeledBins.of_group_scores(summary), asked.meaning)
-    if found := two_means(asked.meaning.shown(summary.summary.points.place)):
+    if found := few_means(asked.meaning.shown(summary.summary.points.place)):
         warn_of(found, rule)
     return rule
 

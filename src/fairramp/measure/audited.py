@@ -356,4 +356,4 @@ class Audit(Drawn):
     def _gap_of_large(self, found: Selection) -> float:
         """The gap between the groups that are large enough to judge; of several rates, the largest."""
         rates = [found.rates[event.name] for event in self.event.simple]
-        return max(largest_gap(np.array(one.rate)[judged(one.rows)]) for one in rates)
+        return max(largest_gap(np.array(one.rate)[judged(one.rows)]) for one in rates if any(one.rows))

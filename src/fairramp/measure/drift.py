@@ -26,7 +26,7 @@ from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import SELECTION, ClassEvent, Event
-from fairramp.core.headline import ends, joined, judged
+from fairramp.core.headline import SMALL_GROUP, ends, joined, judged
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, one_line
@@ -324,18 +324,23 @@ class Check(Drawn):
         return list(dict.fromkeys(found))  # a group without rows has none of any class
 
     def _furthest_apart(self) -> str:
-        """The groups furthest apart, of those large enough to judge."""
-        rows = np.array(self.rows)[self._places]
-        keep = judged(rows)
-        places = self._places[keep]
+        """The groups furthest apart, of those large enough to judge; of all if the gap exceeds the limit, too."""
+        large = self._places[judged(np.array(self.rows)[self._places])]
+        every = self._ends(self._places)
+        if len(large) == len(self._places) or np.ptp(np.array(self.rates)[large]) <= NOTHING:
+            return f"Furthest apart: {every}."
+        of_large = f"Of groups with at least {SMALL_GROUP} {self.gap_event.rows}, furthest apart"
+        more = f" Of all groups: {every}." if self.has_drifted else ""
+        return f"{of_large}: {self._ends(large)}.{more}"
+
+    def _ends(self, places: Integers) -> str:
+        """The groups with the highest and the lowest rate, with their rates and rows."""
         rates, shown = np.array(self.rates)[places], []
         for at in ends(rates):
             names = joined([one_line(show_label(self.groups[places[k]])) for k in at])
             n = sum(self.rows[places[k]] for k in at)
             shown.append(f"{names} {percent(rates[at[0]])} of {n:,} {self.gap_event.rows}")
-        if np.ptp(rates) <= NOTHING:
-            shown = ["only groups too small to judge"]
-        return f"Furthest apart: {', '.join(shown)}."
+        return ", ".join(shown)
 
 
 def drift_headings(event: Event) -> dict[str, str]:

@@ -31,10 +31,10 @@ from fairramp.data.probable import refuse_probabilities
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError, UnsupportedError
 from fairramp.fit.direction import warn_direction
+from fairramp.fit.few_scores import few_scores, warn_only
 from fairramp.fit.gains import Costs
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.settings import Settings
-from fairramp.fit.two_scores import two_scores, warn_only
 from fairramp.measure.confusion import Confusion, LabeledRows
 from fairramp.rule.verbs import Drawn
 
@@ -238,8 +238,8 @@ def frontier(
     fit = measured = LabeledRows(sample, problem.cutoff, asked.event)
     fit.check_groups()
     warn_direction(sample)
-    if two := two_scores(sample.scores):
-        warn_only(two, len(sample))
+    if few := few_scores(sample.scores):
+        warn_only(few, len(sample))
     if validation is not None:
         *arrays, weights = split_validation(validation)
         measured = LabeledRows(

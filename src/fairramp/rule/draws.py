@@ -164,13 +164,15 @@ def _checked_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
     if isinstance(column, np.ndarray) and column.dtype.kind in "iu":
         return column
     if isinstance(column, np.ndarray) and column.dtype.kind in "UT":
-        _refuse_blank(column.tolist())
-        return column
-    for kind in set(map(type, column)):
-        if not issubclass(kind, str | int | np.integer) or issubclass(kind, bool | np.bool_ | np.timedelta64):
-            such = [value for value in column if type(value) is kind]
-            raise _bad_id(next(filter(_is_missing, such), such[0]))
-    _refuse_blank(column)
+        starts = set(column.astype("U1").tolist())
+    else:
+        for kind in set(map(type, column)):
+            if not issubclass(kind, str | int | np.integer) or issubclass(kind, bool | np.bool_ | np.timedelta64):
+                such = [value for value in column if type(value) is kind]
+                raise _bad_id(next(filter(_is_missing, such), such[0]))
+        starts = {value[:1] for value in column if isinstance(value, str)}
+    if not starts.isdisjoint(["", *UNSEEN]):  # rarely, so that few columns are read id by id
+        _refuse_blank(column)
     return column
 
 
@@ -194,9 +196,7 @@ def is_blank_id(value: Any) -> bool:
     >>> [is_blank_id(one) for one in ("", " \u200b", "\u3164", "7", 7)]
     [True, True, True, False, False]
     """
-    if not isinstance(value, str) or (value[:1].isalnum() and value[0].isascii()):  # nearly all ids
-        return False
-    return not value.strip(UNSEEN)
+    return isinstance(value, str) and not value.strip(UNSEEN)
 
 
 def _refuse_blank(ids: Sequence[Any] | npt.NDArray[Any]) -> None:

@@ -20,7 +20,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairramp.core.public import public
-from fairramp.data.aligned import check_aligned
+from fairramp.data.aligned import check_passed_with
 from fairramp.data.arrays import as_weights
 from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
@@ -236,7 +236,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         return self._fit(X, y, None, sensitive_features, sample_weight)
 
     def _fit(self, X: Any, y: Any, classes: Any, sensitive_features: Any, sample_weight: Any) -> Self:
-        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        check_passed_with(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
         frozen, group_frozen = (isinstance(e, FrozenEstimator) for e in (self.estimator, self.group_estimator))
         if frozen:
@@ -308,7 +308,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         self._sources.check_same(**self._choices())
         if task.positive != self._task.positive:
             raise InputError("has changed since `fit`", argument="pos_label", remedy="call `fit` again")
-        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        check_passed_with(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         check_classes(classes, self.classes_)
         passed = None if self._group_model else sensitive_features
         scores, codes, strata, weights = self._scored(X, passed, sample_weight)
@@ -401,7 +401,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         numpy.ndarray of shape (n,)
             Labels from ``classes_``.
         """
-        check_aligned(X=X, sensitive_features=sensitive_features, ids=ids)
+        check_passed_with(X, sensitive_features=sensitive_features, ids=ids)
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
         by_id = ids is not None or key is not None
         source = None if by_id else random_source(self.random_state)
@@ -419,7 +419,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         X, y, sensitive_features, sample_weight
             As in `fit`; with a `group_estimator`, without groups.
         """
-        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        check_passed_with(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
         labels = numbered(y, self.classes_)
         check_consistent_length(X, labels)
@@ -455,7 +455,7 @@ class RandomizedThresholdOptimizer(Wrapper):
         -------
         Audit, or ClassAudit if there are more than two classes
         """
-        check_aligned(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        check_passed_with(X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         by_model = self.group_estimator is not None
         scores, groups, strata, weights = self._scored(X, None if by_model else sensitive_features, sample_weight)
         chances = None

@@ -16,8 +16,8 @@ from fairramp.data.classes import ClassSample, checked_classes
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError, UnsupportedError, shown
 from fairramp.fit.classes import ClassSettings, fit_class_sample
+from fairramp.fit.few_scores import COARSE
 from fairramp.fit.settings import check_words
-from fairramp.fit.two_scores import COARSE
 from fairramp.measure.class_audit import audit_classes
 from fairramp.measure.class_audited import ClassAudit
 from fairramp.rule.class_rule import ClassRule, mixed_offsets

@@ -20,11 +20,11 @@ from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, shown, warn
 from fairramp.fit.direction import warn_direction
+from fairramp.fit.few_scores import COARSE, warn_few_scores
 from fairramp.fit.fit import fit_sample
 from fairramp.fit.probable import fit_probabilities
 from fairramp.fit.settings import Settings
 from fairramp.fit.stream import StreamingFit
-from fairramp.fit.two_scores import COARSE, warn_two_scores
 from fairramp.measure.audit import audit
 from fairramp.measure.audited import Audit
 from fairramp.rule.draws import decide
@@ -179,7 +179,7 @@ class TwoClasses:
                 warn_direction(sample, remedy=_OTHER_CLASSES)
             rule = fit_sample(sample, settings)
         assert rule.record is not None  # every fitted rule has one
-        warn_two_scores(rows.scores, rule, COARSE)
+        warn_few_scores(rows.scores, rule, COARSE)
         return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
 
     def seen(self, rows: KeptRows, rule: Rule) -> KeptRows | StreamingFit:

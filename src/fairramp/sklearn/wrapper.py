@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fairramp.core.checks import check_flag, check_length, check_option
-from fairramp.data.aligned import check_aligned
+from fairramp.data.aligned import check_aligned, check_passed_with
 from fairramp.data.arrays import as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
@@ -79,9 +79,11 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
     ) -> tuple[Codes | None, Codes | None, npt.NDArray[np.float64] | None]:
         """Groups (unless missing), strata and weights of the rows, checked before anything is trained."""
         n_rows, known = _num_samples(X), rule.columns if rule else Columns()
-        source = "sensitive_features" if self.sensitive_columns is None else "sensitive_columns"
-        check_aligned(X=X, **{source: groups}, strata=strata, sample_weight=sample_weight)
-        if isinstance(groups, str) and source == "sensitive_features":
+        are_passed = self.sensitive_columns is None  # and not made of X, like strata
+        source = "sensitive_features" if are_passed else "sensitive_columns"
+        check_aligned(X=X, **({} if are_passed else {source: groups}), strata=strata)
+        check_passed_with(X, **({source: groups} if are_passed else {}), sample_weight=sample_weight)
+        if isinstance(groups, str) and are_passed:
             raise InputError(
                 "must be a column with one label per row",
                 argument=source,

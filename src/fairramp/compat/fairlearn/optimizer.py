@@ -33,9 +33,9 @@ from fairramp.core.ramps import Ramp
 from fairramp.data.arrays import as_weights
 from fairramp.data.sample import Sample
 from fairramp.errors import FairrampWarning, InputError, warn
+from fairramp.fit.few_scores import warn_few_scores
 from fairramp.fit.fit import fit_sample
 from fairramp.fit.settings import Settings
-from fairramp.fit.two_scores import warn_two_scores
 from fairramp.rule.rule import Rule
 
 #: By constraint: the criterion, and the rate that is made equal.
@@ -216,7 +216,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             values, groups, labels, kwargs.get("sample_weight"), *(("real", 0.0) if flipped else _SCALES[method])
         )
         if method != "predict":
-            warn_two_scores(values, rule, _COARSE)
+            warn_few_scores(values, rule, _COARSE)
         self.estimator_ = model
         self._describe(rule, groups, values, labels, weights)
         self.interpolated_thresholder_ = InterpolatedThresholder(
