@@ -387,6 +387,25 @@ def test_groups_that_are_numbers_missing_or_odd_are_left_out(shell):
     assert found == duckdb.sql(f"FROM '{shell.folder}/some.parquet'").fetchall()
 
 
+@pytest.mark.parametrize(("kind", "groups"), [("BIGINT", ("0", "1")), ("BOOLEAN", ("false", "true"))])
+@pytest.mark.parametrize("cell", ["NA", "", "01", "t"])
+def test_a_cell_that_is_not_of_the_type_of_the_groups_is_one_bad_cell(shell, kind, groups, cell):
+    shell.write("s.csv", rows(groups=groups))
+    duckdb.sql(
+        f"COPY (SELECT id, p, CAST(g AS {kind}) AS g FROM '{shell.folder}/s.csv') TO '{shell.folder}/s.parquet'"
+    )
+    shell("fit", "s.parquet", *COLUMNS, "-o", "typed.json", "-q")
+    shell.write("d.csv", dirty({8: f"00006,0.4,{cell},1"}, groups=groups))
+    for more, n in ((("--skip-invalid",), 399), (("--unseen-group", "null"), 400)):
+        shell("apply", "typed.json", "d.csv", "-o", "o.csv", *more, "-q", code=4)
+        found = table(shell.read("o.csv"))
+        assert (len(found), sum(row["probability"] != "" for row in found)) == (n, 399)
+        assert [row["id"] for row in table(shell.read("o-rejected.csv"))] == ["00006"]
+    assert "first in line 8; fitted groups: " in shell.error("apply", "typed.json", "d.csv", "-o", "o.csv")
+    shell.write("d.csv", rows(groups=("a", "b")))
+    assert "is it the same column?" in shell.error("apply", "typed.json", "d.csv", "-o", "o.csv")
+
+
 def test_unknown_groups_in_many_rows_are_never_left_out(shell):
     """A group that was spelled otherwise must not vanish; blank groups may be any number."""
     shell.write("d.csv", rows(groups=("A ", "b")))

@@ -293,7 +293,7 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
         chances = [n.expression if one_pass else f"CAST({n.column} AS DOUBLE)" for n in job.probabilities]
         return _expected_decisions(job, rows, chances, decided=decided)
     names, id, ask = job.inner.grouped, job.columns.id, job.source.connection.execute
-    keys = ", ".join(f"{key} AS {name}" for key, name in zip(job.typed_keys, names, strict=True))
+    keys = ", ".join(f"{key} AS {name}" for key, name in zip(job.keys, names, strict=True))
     by, drawn = ", ".join(names), "probability > 0 AND probability < 1"
     done = (
         f"(SELECT {keys}, probability, {'decision' if decided else '0'} AS decision, CASE WHEN {drawn} THEN "
@@ -312,15 +312,22 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
     ((repeated,),) = ask(
         f"SELECT coalesce(sum(n) - count(DISTINCT repeatable), 0) FROM {ids} WHERE repeatable IS NOT NULL"
     ).fetchall()
+    labels = [label_of(parts, len(job.columns.strata or ())) for parts in job.cells]
+    named = dict(zip(job.raw_cells, labels, strict=True))
+    summed: dict[Any, tuple[Label, Any]] = {}  # several values of the file may be one label of the rule
+    for *key, n, rate, selected, on_ramp in totals:
+        label = named[tuple(key)]
+        _, so_far = summed.setdefault(label_key(label), (label, np.zeros(4)))
+        so_far += [float(number) for number in (n, rate, selected, on_ramp)]
     found = (
         {
-            "group": label_of(tuple(key), len(job.columns.strata or ())),
+            "group": label,
             "rows": int(n),
             "expected_rate": rate / n,
             "selected": int(selected) if decided else None,
             "in_ramp": int(on_ramp),
         }
-        for *key, n, rate, selected, on_ramp in totals
+        for label, (n, rate, selected, on_ramp) in summed.values()
     )
     return sorted(found, key=lambda row: label_key(row["group"])), int(repeated)
 
