@@ -498,11 +498,11 @@ def test_next_commands_repeat_skip_invalid(shell):
     assert json.loads(shell.read("rule-max-gap-0.05.json")) == json.loads(shell.read("new.json"))
 
 
-@pytest.mark.parametrize("kind", ["key", "rule", "own table"])
+@pytest.mark.parametrize("kind", ["key", "rule", "own table", "own reasons"])
 def test_rejected_rows_never_replace_a_file_of_another_kind(shell, kind):
     shell.write("d.csv", dirty({4: "00002,,a,1"}))
-    own = "id,why\n1,late\n"
-    content = {"key": shell.read("key.txt"), "rule": shell.read("rule.json"), "own table": own}[kind]
+    own = {"own table": "id,why\n1,late\n", "own reasons": "customer,amount,reason\n1,200,late\n"}
+    content = {"key": shell.read("key.txt"), "rule": shell.read("rule.json"), **own}[kind]
     name = shell.write("o-rejected.csv", content)
     key, rule = (name if kind == "key" else "key.txt"), (name if kind == "rule" else "rule.json")
     (shell.folder / name).chmod(0o600)

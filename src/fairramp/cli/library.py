@@ -173,7 +173,7 @@ def opened(
         if not bad.n_bad:
             yield job
             if skip_invalid or unseen == "null":
-                screen.keep_earlier(outputs.earlier_rejected(connection, data, output, screen))
+                screen.keep_earlier(outputs.earlier_rejected(source, data, output, screen))
             return
         with outputs.rejected_rows(bad, data, output, screen, inputs) as path:
             yield job
