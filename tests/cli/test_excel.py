@@ -144,6 +144,24 @@ def test_the_first_sheet_is_read_or_the_one_asked_for(shell):
     assert "--sheet Scores" in said
 
 
+def test_the_sheet_that_was_read_is_named_and_visible(shell):
+    book(shell, First=[["p", "g"], [0.2, "a"], [0.7, "b"]], Second=[["p"]])
+    made = openpyxl.load_workbook(shell.folder / "s.xlsx")
+    note = "Read s.xlsx (sheet 'Scores'); for another sheet, pass --sheet 'First' or 'Second'.\n"
+    assert note in shell("audit", "s.xlsx", *COLUMNS).stderr
+    assert "--sheet" not in shell("audit", "s.xlsx", *COLUMNS, "--sheet", "Scores").stderr
+    made["Scores"].sheet_state = "hidden"
+    made.active = 1
+    made.save(shell.folder / "s.xlsx")
+    done = shell("audit", "s.xlsx", *COLUMNS, "--json")
+    assert json.loads(done.stdout)["rows"] == [1, 1]
+    assert "Read s.xlsx (sheet 'First'); for another sheet, pass --sheet 'Second'.\n" in done.stderr
+    made["Second"].sheet_state = "veryHidden"
+    made.save(shell.folder / "s.xlsx")
+    assert "--sheet" not in shell("audit", "s.xlsx", *COLUMNS).stderr
+    assert audited(shell, "s.xlsx", "--sheet", "Scores") == audited(shell, "scores.csv")
+
+
 def test_the_header_may_have_no_rows_or_be_missing(shell):
     book(shell, Empty=[], Header=[["id", "p", "g"]])
     assert "is empty; its first line must contain the column names" in shell.error(

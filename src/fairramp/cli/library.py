@@ -169,6 +169,8 @@ def opened(
             f"no score in {job.source.shown} is above 1%; are these probabilities, where 0.6 means 60%?",
             when=own == "percent" and job.rows and job.score.highest <= 1,
         )
+        if source.others:
+            screen.note(f"Read {source.shown}{source.other_sheets}.")
         refuse_if(not job.rows and not may_be_empty, "{where} {has}", where=source.shown, has=source.no_rows)
         if not bad.n_bad:
             yield job
