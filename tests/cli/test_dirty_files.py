@@ -309,6 +309,16 @@ def test_wrong_values_in_many_rows_are_never_left_out(shell):
     assert sorted([*before, "new.json", "new-rejected.csv"]) == shell.files()
 
 
+def test_wrong_values_in_several_columns_are_counted_by_row(shell):
+    scores = {line: f"{line},high,a,maybe" for line in range(2, 32)}
+    for n in (10, 11):
+        shell.write("d.csv", dirty(scores | {line: f"{line},0.4,b,maybe" for line in range(100, 100 + n)}))
+        if n == 10:
+            shell("audit", "d.csv", *LABELED, "--skip-invalid", code=4)
+    told = shell.error("audit", "d.csv", *LABELED, "--skip-invalid")
+    assert told.endswith("--skip-invalid leaves out wrong values only if they are in at most one row in ten.")
+
+
 def test_rejected_rows_never_overwrite_an_input(shell):
     shell.write("data-rejected.csv", dirty({4: "00002,,a,1"}))
     before = shell.read("data-rejected.csv")
