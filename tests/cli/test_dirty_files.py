@@ -661,6 +661,22 @@ def test_apply_says_how_many_rows_got_no_decision(shell):
     assert "fewer than 30 rows" not in done.stderr
 
 
+@pytest.mark.parametrize("cell", ["NA", "<NA>", "nil", "#REF!", "\u200b"])
+def test_a_value_that_is_missing_may_be_so_in_any_number_of_rows(shell, cell):
+    shell.write("d.csv", dirty({i: f"{i},{cell},a,1" for i in range(2, 82)}))
+    done = shell("audit", "d.csv", *COLUMNS, "--skip-invalid", code=4)
+    assert "80 of 400 rows were left out: --score 'p' is missing in 80 rows." in done.stderr
+
+
+@pytest.mark.parametrize(("cell", "why"), [("\u200b", "empty"), ("#REF!", "missing (#REF!)")])
+def test_a_group_that_names_none_is_left_out(shell, cell, why):
+    shell.write("d.csv", dirty({i: f"{i},0.4,{cell},1" for i in range(2, 82)}))
+    assert "80 rows have a blank or missing group" in shell("audit", "d.csv", *COLUMNS).stderr
+    done = shell("audit", "d.csv", *COLUMNS, "--skip-invalid", code=4)
+    assert "80 of 400 rows were left out: --group 'g' is missing in 80 rows." in done.stderr
+    assert {row["reason"] for row in table(shell.read("d-rejected.csv"))} == {f"'g' is {why}"}
+
+
 def test_a_word_for_a_missing_value_is_missing_in_the_reason_too(shell):
     shell.write("d.csv", dirty({8: "00006,n/a,a,1"}))
     done = shell("audit", "d.csv", *COLUMNS, "--skip-invalid", code=4)

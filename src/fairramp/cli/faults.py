@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairramp.core.labels import MISSING_WORDS, UNSEEN, is_blank
 from fairramp.data.database import literal
 from fairramp.data.stored import Source
 from fairramp.errors import FairrampError, shown
 
-#: Words that programs write for a missing value.
-MISSING = ("na", "n/a", "#n/a", "nan", "null", "none")
 #: Why rows were not left out.
 TOO_MANY = "--skip-invalid leaves out wrong values only if they are in at most one row in ten"
 #: Bad cells of a column that a message shows.
@@ -86,8 +85,8 @@ class Fault:
         text, before, after = f"CAST({self.value} AS VARCHAR)", literal(f"{start}'"), literal(f"', {wrong}")
         return (
             f"CASE WHEN {text} IS NULL THEN {literal(f'{start}missing')} "
-            f"WHEN trim({text}) = '' THEN {literal(f'{start}empty')} WHEN {is_missing(text)} THEN "
-            f"concat({missing}, trim({text}), ')') ELSE concat({before}, {text}, {after}) END"
+            f"WHEN {_trimmed(text)} = '' THEN {literal(f'{start}empty')} WHEN {is_missing(text)} THEN "
+            f"concat({missing}, {_trimmed(text)}, ')') ELSE concat({before}, {text}, {after}) END"
         )
 
     def told(self, n: int, strays: int) -> str:
@@ -97,10 +96,14 @@ class Fault:
         return " and ".join(f"{wrong} in {_rows(rows)}" for wrong, rows in parts.items() if rows)
 
 
-def is_missing(column: str) -> str:
-    """Return SQL that holds for missing values, and for the words that programs write for them."""
-    words = ", ".join(map(literal, ("", *MISSING)))
-    return f"({column} IS NULL OR lower(trim(CAST({column} AS VARCHAR))) IN ({words}))"
+def is_missing(column: str, words: Sequence[str] = MISSING_WORDS) -> str:
+    """Return SQL that holds for missing and blank values, and for words that stand for them."""
+    listed = ", ".join(map(literal, ("", *words)))
+    return f"({column} IS NULL OR lower({_trimmed(f'CAST({column} AS VARCHAR)')}) IN ({listed}))"
+
+
+def _trimmed(text: str) -> str:
+    return f"trim({text}, {literal(UNSEEN)})"
 
 
 @dataclass(frozen=True)
@@ -255,6 +258,6 @@ def _written(value: Any) -> str:
     """A cell as it is."""
     if value is None:
         return "missing"
-    if isinstance(value, str) and not value.strip():
+    if isinstance(value, str) and is_blank(value):
         return "blank" if value else "empty"
     return shown(value) if isinstance(value, str) else f"{value:.12g}" if isinstance(value, float) else str(value)
