@@ -93,7 +93,7 @@ def opened(
         Whether to leave out rows that cannot be used, or have no group; None if the command cannot.
     output : str, optional
         The output of the command. These rows, with reasons, go to a file that is named after it, or else after
-        DATA; it is written if the work with the other rows succeeds.
+        DATA; it appears if the command succeeds.
     inputs : dict, optional
         Other tables that the command reads, by option, which that file must not replace.
     unseen : {"error", "null", "library"}
@@ -172,14 +172,12 @@ def opened(
         if source.others:
             screen.note(f"Read {source.shown}{source.other_sheets}.")
         refuse_if(not job.rows and not may_be_empty, "{where} {has}", where=source.shown, has=source.no_rows)
-        if not bad.n_bad:
-            yield job
-            if skip_invalid or unseen == "null":
-                screen.keep_earlier(outputs.earlier_rejected(source, data, output, screen))
-            return
-        with outputs.rejected_rows(bad, data, output, screen, inputs) as path:
-            yield job
-        screen.reject(bad.n_bad, bad.n_rows, path, bad.summary(), kept=unseen == "null" and bool(rejected))
+        if bad.n_bad:
+            kept = unseen == "null" and bool(rejected)
+            outputs.hold_rejected(bad, data, output, screen, inputs, kept=kept)
+        elif skip_invalid or unseen == "null":
+            screen.keep_earlier(outputs.earlier_rejected(source, data, output, screen))
+        yield job
 
 
 def read(

@@ -202,14 +202,20 @@ def ending_like(data: str) -> str:
     return f".{'csv' if kind == 'excel' else kind}{'.gz' if first.lower().endswith('.gz') else ''}"
 
 
-@contextlib.contextmanager
-def rejected_rows(
-    found: Found, data: str, output: str | None, screen: Screen, inputs: dict[str, str | None] | None = None
-) -> Iterator[str]:
-    """Write the rows with faults and the reasons to a file, which appears if the context succeeds.
+def hold_rejected(
+    found: Found,
+    data: str,
+    output: str | None,
+    screen: Screen,
+    inputs: dict[str, str | None] | None = None,
+    *,
+    kept: bool,
+) -> None:
+    """Write the rows with faults and the reasons to a file, which appears if the command succeeds.
 
-    Yields its name, which follows that of the output or of DATA; a second table of the same command gets another.
-    It may replace the file of an earlier run, but no other file and none of the `inputs`.
+    Its name follows that of the output or of DATA; a second table of the same command gets another. It may
+    replace the file of an earlier run, but no other file and none of the `inputs`. Some rows may be `kept` in the
+    output.
     """
     path = _rejected_name(data, output, screen)
     check_output(path, data, inputs, table=True, option="The file of rejected rows")
@@ -225,8 +231,8 @@ def rejected_rows(
         columns = [f"nullif({column}, '')" for column in columns]
     query = f"SELECT {', '.join(columns)}, {found.reasons} FROM ({source.query}) WHERE {found.condition}"
     names, between = [*source.names, _reason_name(source)], "," if source.delimiter == "\t" else source.delimiter
-    with written(source.connection, query, names, path, delimiter=between, mark=source.mark):
-        yield path
+    screen.hold(screen.rejecting(found.n_bad, found.n_rows, path, found.summary(), kept=kept))
+    screen.hold(written(source.connection, query, names, path, delimiter=between, mark=source.mark))
 
 
 def earlier_rejected(source: Source, data: str, output: str | None, screen: Screen) -> str | None:
