@@ -440,7 +440,7 @@ def test_different_labels_are_not_called_alike():
 BLANK = re.compile("blank or missing group")
 
 
-@pytest.mark.parametrize("label", ["", None, " ", float("nan")])
+@pytest.mark.parametrize("label", ["", None, " ", "\u200b", "#REF!", float("nan")])
 @pytest.mark.parametrize("use", ["fit", "fit of classes", "audit", "audit of classes"])
 def test_rows_without_a_group_are_counted(use, label):
     groups, nobody = (

@@ -309,6 +309,16 @@ def test_wrong_values_in_many_rows_are_never_left_out(shell):
     assert sorted([*before, "new.json", "new-rejected.csv"]) == shell.files()
 
 
+def test_wrong_values_in_several_columns_are_counted_by_row(shell):
+    scores = {line: f"{line},high,a,maybe" for line in range(2, 32)}
+    for n in (10, 11):
+        shell.write("d.csv", dirty(scores | {line: f"{line},0.4,b,maybe" for line in range(100, 100 + n)}))
+        if n == 10:
+            shell("audit", "d.csv", *LABELED, "--skip-invalid", code=4)
+    told = shell.error("audit", "d.csv", *LABELED, "--skip-invalid")
+    assert told.endswith("--skip-invalid leaves out wrong values only if they are in at most one row in ten.")
+
+
 def test_rejected_rows_never_overwrite_an_input(shell):
     shell.write("data-rejected.csv", dirty({4: "00002,,a,1"}))
     before = shell.read("data-rejected.csv")
@@ -322,11 +332,19 @@ def test_rejected_rows_never_overwrite_an_input(shell):
     )
 
 
-def test_a_failed_command_leaves_no_rejected_rows(shell):
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("select", "d.csv", *COLUMNS, "--places", "4000", "-o", "o.csv"),
+        ("audit", "d.csv", *COLUMNS, "--criterion", "equal_opportunity"),
+        ("report", "rule.json", "d.csv", "--confidence", "2", "-o", "r.html"),
+    ],
+)
+def test_a_failed_command_leaves_no_rejected_rows(shell, command):
     shell.write("d.csv", dirty({4: "00002,,a,1"}))
-    before = shell.files()
-    shell.error("select", "d.csv", *COLUMNS, "--places", "4000", "-o", "o.csv", "--skip-invalid")
-    assert shell.files() == before
+    before = sorted(shell.folder.iterdir())
+    shell.error(*command, "--skip-invalid")  # nor does it say that rows were left out
+    assert sorted(shell.folder.iterdir()) == before
 
 
 def test_a_column_called_reason_is_kept(shell):
@@ -385,6 +403,25 @@ def test_groups_that_are_numbers_missing_or_odd_are_left_out(shell):
     shell("apply", "some.json", "n.parquet", "-o", "o.parquet", "--skip-invalid", "-q", code=4)
     found = duckdb.sql(f"SELECT * EXCLUDE probability FROM '{shell.folder}/o.parquet'").fetchall()
     assert found == duckdb.sql(f"FROM '{shell.folder}/some.parquet'").fetchall()
+
+
+@pytest.mark.parametrize(("kind", "groups"), [("BIGINT", ("0", "1")), ("BOOLEAN", ("false", "true"))])
+@pytest.mark.parametrize("cell", ["NA", "", "01", "t"])
+def test_a_cell_that_is_not_of_the_type_of_the_groups_is_one_bad_cell(shell, kind, groups, cell):
+    shell.write("s.csv", rows(groups=groups))
+    duckdb.sql(
+        f"COPY (SELECT id, p, CAST(g AS {kind}) AS g FROM '{shell.folder}/s.csv') TO '{shell.folder}/s.parquet'"
+    )
+    shell("fit", "s.parquet", *COLUMNS, "-o", "typed.json", "-q")
+    shell.write("d.csv", dirty({8: f"00006,0.4,{cell},1"}, groups=groups))
+    for more, n in ((("--skip-invalid",), 399), (("--unseen-group", "null"), 400)):
+        shell("apply", "typed.json", "d.csv", "-o", "o.csv", *more, "-q", code=4)
+        found = table(shell.read("o.csv"))
+        assert (len(found), sum(row["probability"] != "" for row in found)) == (n, 399)
+        assert [row["id"] for row in table(shell.read("o-rejected.csv"))] == ["00006"]
+    assert "first in line 8; fitted groups: " in shell.error("apply", "typed.json", "d.csv", "-o", "o.csv")
+    shell.write("d.csv", rows(groups=("a", "b")))
+    assert "is it the same column?" in shell.error("apply", "typed.json", "d.csv", "-o", "o.csv")
 
 
 def test_unknown_groups_in_many_rows_are_never_left_out(shell):
@@ -479,11 +516,11 @@ def test_next_commands_repeat_skip_invalid(shell):
     assert json.loads(shell.read("rule-max-gap-0.05.json")) == json.loads(shell.read("new.json"))
 
 
-@pytest.mark.parametrize("kind", ["key", "rule", "own table"])
+@pytest.mark.parametrize("kind", ["key", "rule", "own table", "own reasons"])
 def test_rejected_rows_never_replace_a_file_of_another_kind(shell, kind):
     shell.write("d.csv", dirty({4: "00002,,a,1"}))
-    own = "id,why\n1,late\n"
-    content = {"key": shell.read("key.txt"), "rule": shell.read("rule.json"), "own table": own}[kind]
+    own = {"own table": "id,why\n1,late\n", "own reasons": "customer,amount,reason\n1,200,late\n"}
+    content = {"key": shell.read("key.txt"), "rule": shell.read("rule.json"), **own}[kind]
     name = shell.write("o-rejected.csv", content)
     key, rule = (name if kind == "key" else "key.txt"), (name if kind == "rule" else "rule.json")
     (shell.folder / name).chmod(0o600)
@@ -630,6 +667,22 @@ def test_apply_says_how_many_rows_got_no_decision(shell):
     said = " ".join(done.stdout.split())
     assert "probability to 398 of 399 rows, and left it empty for groups not in the fit rows." in said
     assert "fewer than 30 rows" not in done.stderr
+
+
+@pytest.mark.parametrize("cell", ["NA", "<NA>", "nil", "#REF!", "\u200b"])
+def test_a_value_that_is_missing_may_be_so_in_any_number_of_rows(shell, cell):
+    shell.write("d.csv", dirty({i: f"{i},{cell},a,1" for i in range(2, 82)}))
+    done = shell("audit", "d.csv", *COLUMNS, "--skip-invalid", code=4)
+    assert "80 of 400 rows were left out: --score 'p' is missing in 80 rows." in done.stderr
+
+
+@pytest.mark.parametrize(("cell", "why"), [("\u200b", "empty"), ("#REF!", "missing (#REF!)")])
+def test_a_group_that_names_none_is_left_out(shell, cell, why):
+    shell.write("d.csv", dirty({i: f"{i},0.4,{cell},1" for i in range(2, 82)}))
+    assert "80 rows have a blank or missing group" in shell("audit", "d.csv", *COLUMNS).stderr
+    done = shell("audit", "d.csv", *COLUMNS, "--skip-invalid", code=4)
+    assert "80 of 400 rows were left out: --group 'g' is missing in 80 rows." in done.stderr
+    assert {row["reason"] for row in table(shell.read("d-rejected.csv"))} == {f"'g' is {why}"}
 
 
 def test_a_word_for_a_missing_value_is_missing_in_the_reason_too(shell):

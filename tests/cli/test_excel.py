@@ -144,6 +144,40 @@ def test_the_first_sheet_is_read_or_the_one_asked_for(shell):
     assert "--sheet Scores" in said
 
 
+def test_the_sheet_that_was_read_is_named_and_visible(shell):
+    book(shell, First=[["p", "g"], [0.2, "a"], [0.7, "b"]], Second=[["p"]])
+    made = openpyxl.load_workbook(shell.folder / "s.xlsx")
+    note = "Read s.xlsx (sheet 'Scores'); for another sheet, pass --sheet 'First' or 'Second'.\n"
+    assert note in shell("audit", "s.xlsx", *COLUMNS).stderr
+    assert "--sheet" not in shell("audit", "s.xlsx", *COLUMNS, "--sheet", "Scores").stderr
+    made["Scores"].sheet_state = "hidden"
+    made.active = 1
+    made.save(shell.folder / "s.xlsx")
+    done = shell("audit", "s.xlsx", *COLUMNS, "--json")
+    assert json.loads(done.stdout)["rows"] == [1, 1]
+    assert "Read s.xlsx (sheet 'First'); for another sheet, pass --sheet 'Second'.\n" in done.stderr
+    made["Second"].sheet_state = "veryHidden"
+    made.save(shell.folder / "s.xlsx")
+    assert "--sheet" not in shell("audit", "s.xlsx", *COLUMNS).stderr
+    assert audited(shell, "s.xlsx", "--sheet", "Scores") == audited(shell, "scores.csv")
+
+
+def test_cells_merged_over_several_rows_are_refused(shell):
+    """Otherwise all but the first of these rows would be in a blank group."""
+    made = openpyxl.load_workbook(shell.folder / book(shell, first=3))
+    for cells in ("A1:C2", "B5:D5", "C6:C9", "D7:D8"):  # a title, one row, and two that matter
+        made.active.merge_cells(cells)
+    made.save(shell.folder / "s.xlsx")
+    assert shell.error("audit", "s.xlsx", "--score", "p", "--group", "g") == (
+        "s.xlsx has merged cells, such as C6:C9; unmerge them and fill in the value of every row."
+    )
+    for cells in ("C6:C9", "D7:D8", "B5:D5"):
+        made.active.unmerge_cells(cells)
+    made.active["B5"], made.active["C5"], made.active["C7"], made.active["C8"], made.active["C9"] = 0.5, *"abab"
+    made.save(shell.folder / "s.xlsx")
+    assert json.loads(shell("audit", "s.xlsx", *COLUMNS, "--json").stdout)["groups"] == ["a", "b"]
+
+
 def test_the_header_may_have_no_rows_or_be_missing(shell):
     book(shell, Empty=[], Header=[["id", "p", "g"]])
     assert "is empty; its first line must contain the column names" in shell.error(

@@ -241,7 +241,11 @@ def test_groups_of_another_type_are_not_silently_pooled(shell):
     shell("fit", "n.parquet", *COLUMNS, "--unseen-group", "pooled", "-o", "r.json", "-q")
     shell.write("n.csv", "p,g\n0.5,0\n0.6,1\n0.7,2\n")
     shell("apply", "r.json", "n.csv", "-o", "o.csv", "-q")
-    shell.write("words.csv", "p,g\n0.5,0\n0.6,x\n")
+    shell.write("some.csv", "p,g\n0.5,0\n0.6,x\n")
+    done = shell("apply", "r.json", "some.csv", "-o", "o.csv", "--json")
+    assert "1 row of groups not in the fit rows get the common threshold: x (1 row)." in done.stderr
+    assert [row["group"] for row in json.loads(done.stdout)["groups"]] == [0, "x"]
+    shell.write("words.csv", "p,g\n0.5,y\n0.6,x\n")
     assert "is it the same column?" in shell.error("apply", "r.json", "words.csv", "-o", "o.csv")
 
 

@@ -212,6 +212,28 @@ def test_scores_that_contradict_the_labels_warn_once(shell):
     )
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("apply", "rule.json"),
+        ("audit", "--rule", "rule.json"),
+        ("evidence", "--rule", "rule.json", "--no-report"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_decisions_in_place_of_scores_warn_once(inside, command):
+    header, *lines = rows(6000).splitlines()
+    cells = [line.split(",") for line in lines]
+    decided = [f"{i},{round(float(p))},{g},{y}" for i, p, g, y in cells]
+    few = [decided[0], "7,0.5,b,1", *decided[2:]]  # as a rule's own probabilities
+    for name, content, n in (("scores", lines, 0), ("decided", decided, 1), ("few", few, 1)):
+        data = inside.write(f"{name}.csv", "\n".join([header, *content]) + "\n")
+        output = {"apply": ("-o", "o.csv"), "evidence": ("-o", name)}.get(command[0], ())
+        told = inside(*command, data, *output).stderr
+        assert told.count("Did you pass predict() instead of predict_proba()?") == n * (name == "decided")
+        assert told.count("are exactly 0 or 1: these look like a rule's probabilities") == n * (name == "few")
+
+
 def test_rules_of_risks_keep_their_direction(shell):
     """Every command gives the same numbers for a rule of risks as for the rule of 1 - risk."""
     lines = [line.split(",") for line in rows(4000).splitlines()[1:]]

@@ -4,7 +4,7 @@
     fault       a column, what is wrong with it, and the condition
     found       the faults of a table, with the numbers of rows
 
-Missing values may be any number. Values that are there but wrong in more than one row in ten are no slips: they
+Missing values may be any number. Wrong values that are there in more than one row in ten are no slips: they
 point to a wrong column or option, or to a group with another spelling, so they are never left out.
 """
 
@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairramp.core.labels import MISSING_WORDS, UNSEEN, is_blank
 from fairramp.data.database import literal
 from fairramp.data.stored import Source
 from fairramp.errors import FairrampError, shown
 
-#: Words that programs write for a missing value.
-MISSING = ("na", "n/a", "#n/a", "nan", "null", "none")
 #: Why rows were not left out.
 TOO_MANY = "--skip-invalid leaves out wrong values only if they are in at most one row in ten"
 #: Bad cells of a column that a message shows.
@@ -86,8 +85,8 @@ class Fault:
         text, before, after = f"CAST({self.value} AS VARCHAR)", literal(f"{start}'"), literal(f"', {wrong}")
         return (
             f"CASE WHEN {text} IS NULL THEN {literal(f'{start}missing')} "
-            f"WHEN trim({text}) = '' THEN {literal(f'{start}empty')} WHEN {is_missing(text)} THEN "
-            f"concat({missing}, trim({text}), ')') ELSE concat({before}, {text}, {after}) END"
+            f"WHEN {_trimmed(text)} = '' THEN {literal(f'{start}empty')} WHEN {is_missing(text)} THEN "
+            f"concat({missing}, {_trimmed(text)}, ')') ELSE concat({before}, {text}, {after}) END"
         )
 
     def told(self, n: int, strays: int) -> str:
@@ -97,10 +96,14 @@ class Fault:
         return " and ".join(f"{wrong} in {_rows(rows)}" for wrong, rows in parts.items() if rows)
 
 
-def is_missing(column: str) -> str:
-    """Return SQL that holds for missing values, and for the words that programs write for them."""
-    words = ", ".join(map(literal, ("", *MISSING)))
-    return f"({column} IS NULL OR lower(trim(CAST({column} AS VARCHAR))) IN ({words}))"
+def is_missing(column: str, words: Sequence[str] = MISSING_WORDS) -> str:
+    """Return SQL that holds for missing and blank values, and for words that stand for them."""
+    listed = ", ".join(map(literal, ("", *words)))
+    return f"({column} IS NULL OR lower({_trimmed(f'CAST({column} AS VARCHAR)')}) IN ({listed}))"
+
+
+def _trimmed(text: str) -> str:
+    return f"trim({text}, {literal(UNSEEN)})"
 
 
 @dataclass(frozen=True)
@@ -117,8 +120,8 @@ class Found:
         Number of rows of each.
     strays : tuple of int
         The same without missing values.
-    n_bad, n_rows : int
-        Number of rows with any of them, and of all rows.
+    n_bad, n_wrong, n_rows : int
+        Number of rows with any of them, with any that must be a slip, and of all rows.
     """
 
     source: Source
@@ -126,20 +129,23 @@ class Found:
     counts: tuple[int, ...]
     strays: tuple[int, ...]
     n_bad: int
+    n_wrong: int
     n_rows: int
 
     @classmethod
     def of(cls, source: Source, faults: Sequence[Fault]) -> "Found":
         """Count the faults in one pass."""
         if not faults:
-            return cls(source, (), (), (), 0, 0)
+            return cls(source, (), (), (), 0, 0, 0)
         conditions = [f"({fault.condition})" for fault in faults]
         there = [
             f"{condition} AND NOT ({fault.missing or is_missing(fault.column)})"
             for fault, condition in zip(faults, conditions, strict=True)
         ]
-        counts = ", ".join(f"count(*) FILTER ({c})" for c in [*conditions, *there, " OR ".join(conditions)])
-        ((*found, n_bad, n_rows),) = source.ask(f"{counts}, count(*)")
+        wrong = [f"({c})" for fault, c in zip(faults, there, strict=True) if not fault.slips]
+        either = (" OR ".join(parts) or "false" for parts in (conditions, wrong))
+        counts = ", ".join(f"count(*) FILTER ({c})" for c in [*conditions, *there, *either])
+        ((*found, n_bad, n_wrong, n_rows),) = source.ask(f"{counts}, count(*)")
         n = len(faults)
         kept = [i for i in range(n) if found[i]]
         return cls(
@@ -148,6 +154,7 @@ class Found:
             tuple(found[i] for i in kept),
             tuple(found[n + i] for i in kept),
             n_bad,
+            n_wrong,
             n_rows,
         )
 
@@ -158,9 +165,8 @@ class Found:
 
     @property
     def are_slips(self) -> bool:
-        """Whether no fault has wrong values in more than one row in ten."""
-        wrong = (n for fault, n in zip(self.faults, self.strays, strict=True) if not fault.slips)
-        return all(n <= _SLIPS * self.n_rows for n in wrong)
+        """Whether at most one row in ten has wrong values."""
+        return self.n_wrong <= _SLIPS * self.n_rows
 
     @property
     def condition(self) -> str:
@@ -252,6 +258,6 @@ def _written(value: Any) -> str:
     """A cell as it is."""
     if value is None:
         return "missing"
-    if isinstance(value, str) and not value.strip():
+    if isinstance(value, str) and is_blank(value):
         return "blank" if value else "empty"
     return shown(value) if isinstance(value, str) else f"{value:.12g}" if isinstance(value, float) else str(value)

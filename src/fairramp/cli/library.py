@@ -93,7 +93,7 @@ def opened(
         Whether to leave out rows that cannot be used, or have no group; None if the command cannot.
     output : str, optional
         The output of the command. These rows, with reasons, go to a file that is named after it, or else after
-        DATA; it is written if the work with the other rows succeeds.
+        DATA; it appears if the command succeeds.
     inputs : dict, optional
         Other tables that the command reads, by option, which that file must not replace.
     unseen : {"error", "null", "library"}
@@ -169,15 +169,15 @@ def opened(
             f"no score in {job.source.shown} is above 1%; are these probabilities, where 0.6 means 60%?",
             when=own == "percent" and job.rows and job.score.highest <= 1,
         )
+        if source.others:
+            screen.note(f"Read {source.shown}{source.other_sheets}.")
         refuse_if(not job.rows and not may_be_empty, "{where} {has}", where=source.shown, has=source.no_rows)
-        if not bad.n_bad:
-            yield job
-            if skip_invalid or unseen == "null":
-                screen.keep_earlier(outputs.earlier_rejected(connection, data, output, screen))
-            return
-        with outputs.rejected_rows(bad, data, output, screen, inputs) as path:
-            yield job
-        screen.reject(bad.n_bad, bad.n_rows, path, bad.summary(), kept=unseen == "null" and bool(rejected))
+        if bad.n_bad:
+            kept = unseen == "null" and bool(rejected)
+            outputs.hold_rejected(bad, data, output, screen, inputs, kept=kept)
+        elif skip_invalid or unseen == "null":
+            screen.keep_earlier(outputs.earlier_rejected(source, data, output, screen))
+        yield job
 
 
 def read(
@@ -293,7 +293,7 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
         chances = [n.expression if one_pass else f"CAST({n.column} AS DOUBLE)" for n in job.probabilities]
         return _expected_decisions(job, rows, chances, decided=decided)
     names, id, ask = job.inner.grouped, job.columns.id, job.source.connection.execute
-    keys = ", ".join(f"{key} AS {name}" for key, name in zip(job.typed_keys, names, strict=True))
+    keys = ", ".join(f"{key} AS {name}" for key, name in zip(job.keys, names, strict=True))
     by, drawn = ", ".join(names), "probability > 0 AND probability < 1"
     done = (
         f"(SELECT {keys}, probability, {'decision' if decided else '0'} AS decision, CASE WHEN {drawn} THEN "
@@ -312,15 +312,22 @@ def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tu
     ((repeated,),) = ask(
         f"SELECT coalesce(sum(n) - count(DISTINCT repeatable), 0) FROM {ids} WHERE repeatable IS NOT NULL"
     ).fetchall()
+    labels = [label_of(parts, len(job.columns.strata or ())) for parts in job.cells]
+    named = dict(zip(job.raw_cells, labels, strict=True))
+    summed: dict[Any, tuple[Label, Any]] = {}  # several values of the file may be one label of the rule
+    for *key, n, rate, selected, on_ramp in totals:
+        label = named[tuple(key)]
+        _, so_far = summed.setdefault(label_key(label), (label, np.zeros(4)))
+        so_far += [float(number) for number in (n, rate, selected, on_ramp)]
     found = (
         {
-            "group": label_of(tuple(key), len(job.columns.strata or ())),
+            "group": label,
             "rows": int(n),
             "expected_rate": rate / n,
             "selected": int(selected) if decided else None,
             "in_ramp": int(on_ramp),
         }
-        for *key, n, rate, selected, on_ramp in totals
+        for label, (n, rate, selected, on_ramp) in summed.values()
     )
     return sorted(found, key=lambda row: label_key(row["group"])), int(repeated)
 

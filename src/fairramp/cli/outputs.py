@@ -28,7 +28,7 @@ from fairramp.core.table import Table
 from fairramp.data import files
 from fairramp.data.database import connect, first_sentence, literal
 from fairramp.data.inputs import format_of, input_files, kind_of
-from fairramp.data.stored import open_files
+from fairramp.data.stored import Source, open_files
 from fairramp.deploy.dialects import identifier
 from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.class_file import CLASS_FORMAT
@@ -202,19 +202,25 @@ def ending_like(data: str) -> str:
     return f".{'csv' if kind == 'excel' else kind}{'.gz' if first.lower().endswith('.gz') else ''}"
 
 
-@contextlib.contextmanager
-def rejected_rows(
-    found: Found, data: str, output: str | None, screen: Screen, inputs: dict[str, str | None] | None = None
-) -> Iterator[str]:
-    """Write the rows with faults and the reasons to a file, which appears if the context succeeds.
+def hold_rejected(
+    found: Found,
+    data: str,
+    output: str | None,
+    screen: Screen,
+    inputs: dict[str, str | None] | None = None,
+    *,
+    kept: bool,
+) -> None:
+    """Write the rows with faults and the reasons to a file, which appears if the command succeeds.
 
-    Yields its name, which follows that of the output or of DATA; a second table of the same command gets another.
-    It may replace the file of an earlier run, but no other file and none of the `inputs`.
+    Its name follows that of the output or of DATA; a second table of the same command gets another. It may
+    replace the file of an earlier run, but no other file and none of the `inputs`. Some rows may be `kept` in the
+    output.
     """
     path = _rejected_name(data, output, screen)
     check_output(path, data, inputs, table=True, option="The file of rejected rows")
     refuse_if(
-        os.path.isfile(path) and not _has_reasons(found.source.connection, path),
+        os.path.isfile(path) and not _has_reasons(found.source, path),
         "{path} would hold the rows that are left out, but it exists and is not such a file of an earlier run; "
         "rename that file{choose}",
         path=path,
@@ -223,19 +229,16 @@ def rejected_rows(
     source, columns = found.source, [f"c{i}" for i in range(len(found.source.names))]
     if source.format == "csv" and format_of(path) in ("csv", "tsv"):
         columns = [f"nullif({column}, '')" for column in columns]
-    reason = next(name for name in _REASONS if name == _REASONS[-1] or name not in map(str.lower, source.names))
     query = f"SELECT {', '.join(columns)}, {found.reasons} FROM ({source.query}) WHERE {found.condition}"
-    names, between = [*source.names, reason], "," if source.delimiter == "\t" else source.delimiter
-    with written(source.connection, query, names, path, delimiter=between, mark=source.mark):
-        yield path
+    names, between = [*source.names, _reason_name(source)], "," if source.delimiter == "\t" else source.delimiter
+    screen.hold(screen.rejecting(found.n_bad, found.n_rows, path, found.summary(), kept=kept))
+    screen.hold(written(source.connection, query, names, path, delimiter=between, mark=source.mark))
 
 
-def earlier_rejected(
-    connection: duckdb.DuckDBPyConnection, data: str, output: str | None, screen: Screen
-) -> str | None:
+def earlier_rejected(source: Source, data: str, output: str | None, screen: Screen) -> str | None:
     """The file of rejected rows that an earlier run left under the name that this run would use."""
     path = _rejected_name(data, output, screen)
-    return path if os.path.isfile(path) and _has_reasons(connection, path) else None
+    return path if os.path.isfile(path) and _has_reasons(source, path) else None
 
 
 def _rejected_name(data: str, output: str | None, screen: Screen) -> str:
@@ -243,11 +246,15 @@ def _rejected_name(data: str, output: str | None, screen: Screen) -> str:
     return named_like(data, word, output)
 
 
-def _has_reasons(connection: duckdb.DuckDBPyConnection, path: str) -> bool:
-    """Whether a file is a table whose last column is that of the reasons."""
+def _has_reasons(source: Source, path: str) -> bool:
+    """Whether a file is a table with the columns of the source and that of the reasons."""
     with contextlib.suppress(FairrampError, duckdb.Error, OSError):
-        return open_files(connection, [path], path).names[-1] in _REASONS
+        return open_files(source.connection, [path], path).names == (*source.names, _reason_name(source))
     return False
+
+
+def _reason_name(source: Source) -> str:
+    return next(name for name in _REASONS if name == _REASONS[-1] or name not in map(str.lower, source.names))
 
 
 @contextlib.contextmanager

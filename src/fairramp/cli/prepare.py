@@ -129,7 +129,7 @@ def _adapted(job: Job, rule: Rule | ClassRule) -> Job:
     pairs = list(zip(values, values_of(rule, job.columns), strict=False))  # without rows there are no values
     typed = [_as_known(key, cells, known) for key, (cells, (_, known)) in zip(job.keys, pairs, strict=False)]
     for (_, cells), (_, (name, known)) in zip(typed, pairs, strict=True):
-        kinds, types = _types(known), _types(cells)
+        kinds, types, spellings = _types(known), _types(cells), set(map(str, known))
         # Otherwise every group would be unseen, and perhaps pooled silently.
         refuse_if(
             kinds and types and not kinds & types,
@@ -137,7 +137,7 @@ def _adapted(job: Job, rule: Rule | ClassRule) -> Job:
             "same column?",
             name=name,
             where=job.source.shown,
-            here=next((value for value in cells if value is not None), None),
+            here=next((v for v in sorted(cells, key=spellings.__contains__) if v is not None), None),
             there=next((value for value in known if value is not None), None),
         )
     # Codes belong to the values as stored in the file, so only the labels change.
@@ -150,7 +150,7 @@ def _types(values: list[Any]) -> set[type]:
 
 
 def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[Any]]:
-    """Return a column's SQL and its values, converted to the type of the rule's values."""
+    """Return a column's SQL and its values, converted to the type of the rule's values where possible."""
     if None in known and "" not in known and "" in values:
         key = f"nullif({key}, '')"
         values = [None if value == "" else value for value in values]
@@ -162,9 +162,13 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
         (int, "BIGINT", is_whole, int),
         (bool, "BOOLEAN", lambda v: v.lower() in ("true", "false"), lambda v: v.lower() == "true"),
     ):
-        if kinds == {kind} and types == {str} and all(v is None or reads(v) for v in values):
-            key = f"CAST({key} AS {sql})"
-            values = [v if v is None else read(v) for v in values]
+        fits = [isinstance(v, str) and bool(reads(v)) for v in values]
+        strays = any(isinstance(v, str) and not fit for v, fit in zip(values, fits, strict=True))
+        # In SQL, strays become missing, so that must not be a group of the rule.
+        if kinds == {kind} and types == {str} and any(fits) and not (strays and None in known):
+            cast = f"TRY_CAST({key} AS {sql})"
+            key = f"CASE WHEN CAST({cast} AS VARCHAR) = lower({key}) THEN {cast} END"
+            values = [read(v) if fit else v for v, fit in zip(values, fits, strict=True)]
     if "" in known and None not in known:  # CSV writes a missing value as an empty cell
         key = f"coalesce(CAST({key} AS VARCHAR), '')"
         values = ["" if value is None else value for value in values]

@@ -9,7 +9,8 @@ import shlex
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,19 @@ _PATIENCE = 1.0
 _JSON = 1
 #: Exit code if rows were left out and nothing worse happened.
 LEFT_OUT = 4
+#: What ends with the command.
+_held: ContextVar[ExitStack | None] = ContextVar("held", default=None)
+
+
+@contextmanager
+def command() -> Iterator[None]:
+    """Run a command: what its screen holds ends with it, and fails if it does."""
+    with ExitStack() as held:
+        token = _held.set(held)
+        try:
+            yield
+        finally:
+            _held.reset(token)
 
 
 def count(n: int, what: str) -> str:
@@ -99,6 +113,7 @@ class Screen:
         self.is_quiet = quiet
         self._file = sys.stderr if to_stderr else sys.stdout
         self._summary = Summary(summary)
+        self._held = _held.get() or ExitStack()
         self.rejected: list[dict[str, Any]] = []
         self._earlier: list[str] = []
 
@@ -152,9 +167,15 @@ class Screen:
         if not self.is_quiet:
             sys.stderr.write(for_stderr(text) + "\n")
 
-    def reject(self, n: int, n_rows: int, path: str, why: str, *, kept: bool) -> None:
-        """Warn that rows could not be used, and where they are; some are `kept` without a decision."""
+    def hold(self, context: AbstractContextManager[Any]) -> None:
+        """Enter a context that ends with the command: well if there is a result."""
+        self._held.enter_context(context)
+
+    @contextmanager
+    def rejecting(self, n: int, n_rows: int, path: str, why: str, *, kept: bool) -> Iterator[None]:
+        """Warn, if the context succeeds, that rows could not be used; some are `kept` without a decision."""
         self.rejected.append({"rows": n, "of": n_rows, "file": path})
+        yield
         verb = "cannot be used" if kept else "was left out" if n == 1 else "were left out"
         self.warn(f"{n:,} of {count(n_rows, 'row')} {verb}: {why}. See {path}.")
 
@@ -167,6 +188,7 @@ class Screen:
 
         Returns the exit code: `code`, or else 4 if rows were left out.
         """
+        self._held.close()
         for path in set(self._earlier) - {rejected["file"] for rejected in self.rejected}:
             self.warn(f"all rows were used; {path} is from an earlier run.")
         self._summary.write()

@@ -18,7 +18,7 @@ from cyclopts import CycloptsError
 
 from fairramp.cli import streams
 from fairramp.cli.app import app, spelled
-from fairramp.cli.render import STDIN, STDOUT, for_stderr
+from fairramp.cli.render import STDIN, STDOUT, command, for_stderr
 from fairramp.cli.secret import redacted
 from fairramp.cli.usage import command_of, mistake
 from fairramp.errors import FairrampError, FairrampWarning
@@ -44,7 +44,8 @@ def run(arguments: Sequence[str]) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stopped)
     try:
-        code = _dispatch(arguments)
+        with command():
+            code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output is gone; keep Python from flushing again on exit.

@@ -12,7 +12,7 @@ from fairramp.cli.faults import TOO_MANY, Fault, Found, is_missing
 from fairramp.cli.job import Job, met
 from fairramp.cli.naming import values_of
 from fairramp.core.headline import joined
-from fairramp.core.labels import Label, label_key, label_of, label_text, show_label
+from fairramp.core.labels import SHEET_ERRORS, Label, label_key, label_of, label_text, show_label
 from fairramp.core.table import with_rows
 from fairramp.data.database import literal
 from fairramp.errors import FairrampError
@@ -97,7 +97,7 @@ def blanks(job: Job, rule: Rule | ClassRule | None) -> list[Fault]:
             continue
         option = "--strata" if i < len(job.columns.strata or ()) else "--group"
         column = job.source.find(name, option)
-        blank = f"({key} IS NULL OR trim(CAST({key} AS VARCHAR)) = '')"
+        blank = is_missing(key, SHEET_ERRORS)  # NA may be a group
         found.append(Fault(option, repr(name), "is missing", blank, column, key, {}, missing=blank))
     return found
 

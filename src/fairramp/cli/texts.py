@@ -28,6 +28,7 @@ from fairramp.measure.audited import Audit
 from fairramp.measure.certificate import Certificate
 from fairramp.measure.gate import Gates
 from fairramp.rule.class_rule import ClassRule
+from fairramp.rule.decided import FIRST, warn_first
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
 from fairramp.show import describe
@@ -186,6 +187,14 @@ def warn_direction(job: Job, rule: Rule | None, scale: str | None, *, lower_is_b
         swap="pass --positive {other}",
         other=shlex.quote(others[0]) if len(others) == 1 else "the good one",
     )
+
+
+def warn_decided(job: Job, rule: Rule) -> None:
+    """Warn if scores are decisions; like the library, which does so for rows in memory."""
+    x = f"({job.score.expression})"
+    first = job.source.connection.sql(f"SELECT {x} AS x FROM ({job.source.query}) LIMIT {FIRST}").fetchnumpy()
+    share = f"avg(CAST({x} NOT IN (0, 1) AS DOUBLE))"
+    warn_first(first["x"], lambda: float(job.source.ask(share)[0][0]), None if rule.mixes else rule.record)
 
 
 def _written(job: Job, answer: int) -> list[str]:

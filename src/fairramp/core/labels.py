@@ -22,8 +22,12 @@ Label = str | int | bool | None | tuple["Label", ...]
 
 #: Text of labels that have none of their own.
 _UNWRITTEN: dict[Label, str] = {None: "(missing)", "": "(blank)"}
+#: Errors that spreadsheets write into cells, in lower case.
+SHEET_ERRORS = ("#n/a", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!")
+#: Words that programs write for a missing value, in lower case.
+MISSING_WORDS = ("nan", "none", "null", "nil", "na", "n/a", "<na>", "nat", *SHEET_ERRORS)
 #: Texts that look like a missing value, in lower case.
-_LIKE_MISSING = frozenset(("nan", "none", "null", "nil", "na", "n/a", "<na>", "nat", "(missing)", "(blank)"))
+_LIKE_MISSING = frozenset((*MISSING_WORDS, "(missing)", "(blank)"))
 #: Names of characters that cannot be seen.
 _INVISIBLE = {
     " ": "space",
@@ -135,6 +139,17 @@ def is_blank(text: str) -> bool:
     (True, True, False)
     """
     return not visible(text).strip()
+
+
+def names_none(label: Label) -> bool:
+    r"""Whether a label or a part of it is missing, blank or the error of a spreadsheet.
+
+    >>> names_none(("F", None)), names_none("\u200b"), names_none("#REF!"), names_none("NA")
+    (True, True, True, False)
+    """
+    if isinstance(label, tuple):
+        return any(map(names_none, label))
+    return label is None or is_blank(str(label)) or str(label).lower() in SHEET_ERRORS
 
 
 def _is_plain(text: str) -> bool:

@@ -26,6 +26,7 @@ from fairramp.core.labels import (
     canonical_label,
     label_of,
     label_parts,
+    names_none,
     refuse_mixed,
     united,
     written,
@@ -326,7 +327,7 @@ def warn_blank(
         Which rows were counted, in the singular.
     """
     groups = [label[1] if paired and isinstance(label, tuple) else label for label in labels]
-    blank = [any(part is None or not str(part).strip() for part in label_parts(group)) for group in groups]
+    blank = list(map(names_none, groups))
     n = round(sum(count for count, none in zip(rows, blank, strict=True) if none))
     if n and not all(blank):
         noun = what if n == 1 else what.replace("row", "rows", 1)

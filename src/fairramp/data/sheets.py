@@ -28,7 +28,7 @@ class Sheet:
     name : str
         Its name.
     others : tuple of str
-        The names of the other sheets.
+        The names of the other visible sheets.
     columns : tuple of str
         Its column names.
     rows : list of (int, list of str)
@@ -42,7 +42,7 @@ class Sheet:
 
 
 def read_sheet(path: str, shown: str, sheet: str | None) -> Sheet:
-    """Read the sheet with a name, or else the first one."""
+    """Read the sheet with a name, or else the first visible one."""
     calamine = library("python_calamine", install=installing("cli"))
     refuse_if(
         head_of(path).startswith(b"\xd0\xcf\x11\xe0"),
@@ -51,7 +51,9 @@ def read_sheet(path: str, shown: str, sheet: str | None) -> Sheet:
     )
     try:
         with open(path, "rb") as file, calamine.CalamineWorkbook.from_filelike(file) as book:
-            known = [s.name for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
+            sheets = [s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
+            known = [s.name for s in sheets]
+            visible = [s.name for s in sheets if s.visible == calamine.SheetVisibleEnum.Visible]
             if sheet is not None and sheet not in known:
                 near = meant(sheet, known)
                 raise FairrampError(
@@ -62,8 +64,9 @@ def read_sheet(path: str, shown: str, sheet: str | None) -> Sheet:
                     listed=", ".join(map(repr, known)),
                 )
             refuse_if(not known, "{where} has no sheet with cells", where=shown)
-            name = known[0] if sheet is None else sheet
-            rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            name = (visible or known)[0] if sheet is None else sheet
+            read = book.get_sheet_by_name(name)
+            rows, merged = read.to_python(skip_empty_area=False), read.merged_cell_ranges or []
     except calamine.CalamineError as error:
         raise FairrampError(
             "{where} cannot be read as an Excel file: {why}",
@@ -77,9 +80,17 @@ def read_sheet(path: str, shown: str, sheet: str | None) -> Sheet:
     filled = [(i, cells) for i, row in enumerate(rows, 1) if any(cells := list(map(_cell_text, row)))]
     where = shown if len(known) == 1 else f"{shown} (sheet {name!r})"
     refuse_if(not filled, "{where} is empty; its first line must contain the column names", where=where)
+    # Only the first row of merged cells holds their value.
+    below = [cells for cells in sorted(merged) if cells[0][0] < cells[1][0] >= filled[0][0]]
+    refuse_if(
+        below,
+        "{where} has merged cells, such as {cells}; unmerge them and fill in the value of every row",
+        where=where,
+        cells=":".join(f"{_letters(column)}{row + 1}" for row, column in below[0]) if below else "",
+    )
     used = [any(cells[i] for _, cells in filled) for i in range(len(filled[0][1]))]
     (_, names), *lines = [(line, list(compress(cells, used))) for line, cells in filled]
-    return Sheet(name, tuple(other for other in known if other != name), tuple(names), lines)
+    return Sheet(name, tuple(other for other in visible if other != name), tuple(names), lines)
 
 
 def _errors(path: str, sheet: str) -> Iterator[tuple[int, int, str]]:
@@ -138,6 +149,16 @@ def _column(cell: str) -> int:
     for letter in re.sub("[^A-Z]", "", cell.upper()):
         number = 26 * number + ord(letter) - ord("A") + 1
     return number - 1
+
+
+def _letters(column: int) -> str:
+    """The inverse of `_column`.
+
+    >>> _letters(0), _letters(25), _letters(27)
+    ('A', 'Z', 'AB')
+    """
+    more, last = divmod(column, 26)
+    return (_letters(more - 1) if more else "") + chr(ord("A") + last)
 
 
 def _cell_text(value: Any) -> str:

@@ -53,7 +53,7 @@ class Source:
     sheet : str or None
         Table with the `file` and the `line` of each row of Excel files, which are otherwise like CSV.
     others : tuple of str
-        Other sheets that could have been asked for.
+        Other visible sheets, if none was asked for.
     """
 
     connection: DuckDBPyConnection = field(repr=False)
@@ -73,6 +73,11 @@ class Source:
         """What a table without rows has, for messages."""
         return "has a header but no rows" if self.format == "csv" else "has no rows"
 
+    @property
+    def other_sheets(self) -> str:
+        """How to choose one of the other sheets, for messages; nothing if there are none."""
+        return f"; for another sheet, pass --sheet {' or '.join(map(repr, self.others))}" if self.others else ""
+
     def find(self, name: str, option: str) -> str:
         """Return the internal name of the column called `name`."""
         if self.names.count(name) == 1:
@@ -91,14 +96,13 @@ class Source:
             **told,
         )
         holding = [known for known in self.names if name.strip() and name.lower().strip() in known.lower()]
-        sheets = " or ".join(map(repr, self.others))
         near = meant(name, self.names) or (holding[0] if len(holding) == 1 else None)
         raise FairrampError(
             "{where} has no column {name!r} ({option}).{guess} It has: {listed}{more}{sheets}",
             guess=f" Did you mean {shown(near)}?" if near is not None else "",
             listed=", ".join(map(shown, self.names[:20])),
             more=f", … {len(self.names) - 20} more" if len(self.names) > 20 else "",
-            sheets=sheets and f"; for another sheet, pass --sheet {sheets}",
+            sheets=self.other_sheets,
             **told,
         )
 

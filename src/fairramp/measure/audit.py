@@ -175,8 +175,7 @@ def audit(
         membership=None if rule is None else rule.deciding(group_probabilities),
     )
     if rule is not None:
-        if not isinstance(groups, Codes):  # callers that encode groups made the scores themselves
-            warn_decided(sample.scores, None if rule.mixes else rule.record)
+        warn_decided(sample.scores, None if rule.mixes else rule.record)
         sample = sample if sample.membership is None else rule.with_truth(sample)
     found = tally_rows(sample, cutoff=asked.problem.cutoff, rule=rule)
     warn_direction(sample, fitted=rule is not None)

@@ -9,6 +9,10 @@ rare as fit rows inside the ramps. The first rows usually show that all is well,
 rules that mix thresholds, pass no record: each person has a ramp, which tells nothing.
 """
 
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+
 import numpy as np
 
 from fairramp.core.curve import Array
@@ -17,23 +21,42 @@ from fairramp.errors import warn
 from fairramp.rule.record import FitRecord, Rates
 
 #: In fewer rows, such scores show nothing; and rows that are looked at first.
-_FEWEST, _FIRST = 30, 1 << 12
+_FEWEST, FIRST = 30, 1 << 12
 #: Largest share of a rule's probabilities between 0 and 1, alone and as a multiple of what the fit expects.
 _BETWEEN, _MULTIPLE = 0.1, 2.0
+#: Whether no warning is due.
+_unquestioned: ContextVar[bool] = ContextVar("unquestioned", default=False)
+
+
+@contextlib.contextmanager
+def unquestioned() -> Iterator[None]:
+    """Warn about no scores: the caller made them itself, or has already warned."""
+    token = _unquestioned.set(True)
+    try:
+        yield
+    finally:
+        _unquestioned.reset(token)
 
 
 def warn_decided(scores: Array, record: FitRecord | None) -> None:
     """Warn if checked scores are decisions or a rule's probabilities, but the fit rows were neither."""
-    first = scores[:_FIRST]
-    share = _others(first) / len(first) if len(first) >= _FEWEST else 1.0
-    if share > _BETWEEN or record is None or not _had_finer_scores(rates := record.rates["selection"]):
+    starts = range(0, len(scores), FIRST)
+    warn_first(scores[:FIRST], lambda: sum(_others(scores[i : i + FIRST]) for i in starts) / len(scores), record)
+
+
+def warn_first(first: Array, find_share: Callable[[], float], record: FitRecord | None) -> None:
+    """The same for the first scores of a table; `find_share` computes the share of all that are not 0 or 1."""
+    between = _others(first) / len(first) if len(first) >= _FEWEST else 1.0
+    if _unquestioned.get() or between > _BETWEEN or record is None:
         return
-    if not any(_others(scores[start : start + _FIRST]) for start in range(0, len(scores), _FIRST)):
+    if not _had_finer_scores(rates := record.rates["selection"]):
+        return
+    if not (share := find_share()):
         warn(
             "All scores are 0 or 1, but this rule was fitted on more than two values, so it cannot make rates "
             "equal. Did you pass predict() instead of predict_proba()?"
         )
-    elif 0 < share <= _MULTIPLE * sum(rates.rows_inside) / sum(rates.rows):
+    elif share <= _MULTIPLE * sum(rates.rows_inside) / sum(rates.rows):
         warn(
             "{share} of the scores are exactly 0 or 1: these look like a rule's probabilities, to which the rule "
             "is applied again. Pass the classifier's own scores; for a RandomizedThresholdOptimizer, these are "

@@ -340,8 +340,7 @@ class Rule(Mixing, Reading, Shown, Stored, Verbs):
             check_length("groups", len(mixture), len(column))
             return self.chances(column, mixture, out)
         sample = self.sample(scores, groups, strata=strata)
-        if not isinstance(groups, Codes):  # callers that encode groups made the scores themselves
-            warn_decided(sample.scores, None if self.mixes else self.record)
+        warn_decided(sample.scores, None if self.mixes else self.record)
         return self.chances(sample.scores, sample.cells, out)
 
     def chances(

@@ -27,6 +27,7 @@ from fairramp.fit.settings import Settings
 from fairramp.fit.stream import StreamingFit
 from fairramp.measure.audit import audit
 from fairramp.measure.audited import Audit
+from fairramp.rule.decided import unquestioned
 from fairramp.rule.draws import decide
 from fairramp.rule.rule import Rule
 from fairramp.sklearn.group_model import check_group_estimator
@@ -191,7 +192,8 @@ class TwoClasses:
 
     def chances(self, rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
         """The probabilities of both decisions, of shape (n, 2)."""
-        found = rule.probabilities(scores, groups, strata)
+        with unquestioned():
+            found = rule.probabilities(scores, groups, strata)
         return np.column_stack([1.0 - found, found] if self.positive else [found, 1.0 - found])
 
     def drawn(self, rule: Rule, chances: npt.NDArray[np.float64], **source: Any) -> npt.NDArray[Any]:
@@ -201,7 +203,8 @@ class TwoClasses:
 
     def audited(self, rule: Rule, scores: Any, groups: Any, labels: Any, **more: Any) -> Audit:
         """The audit of rows; `labels` are indexes of classes."""
-        return audit(scores, groups, self.outcomes(labels), rule=rule, **more)
+        with unquestioned():
+            return audit(scores, groups, self.outcomes(labels), rule=rule, **more)
 
     def heights(self, rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
         """How far each row is on the side of the second class, from the threshold of its group."""

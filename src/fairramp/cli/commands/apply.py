@@ -158,6 +158,7 @@ def apply(
         library.check_new(job, added)
         if job.rows:
             texts.warn_groups(screen, job, known)
+            texts.warn_decided(job, known)
         else:
             screen.warn(f"{job.source.shown} {job.source.no_rows}, so the output has none either.")
         decided, between = key is not None, library.output_delimiter(job, delimiter, decimal)

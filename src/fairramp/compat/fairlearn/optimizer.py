@@ -36,6 +36,7 @@ from fairramp.errors import FairrampWarning, InputError, warn
 from fairramp.fit.few_scores import warn_few_scores
 from fairramp.fit.fit import fit_sample
 from fairramp.fit.settings import Settings
+from fairramp.rule.decided import unquestioned
 from fairramp.rule.rule import Rule
 
 #: By constraint: the criterion, and the rate that is made equal.
@@ -304,7 +305,8 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         self.x_metric_ = _CONSTRAINTS[self.constraints][1]
         self.y_metric_ = "true_positive_rate" if self._odds else self.objective
         self._x_grid = np.linspace(0.0, 1.0, self.grid_size + 1)
-        chances = rule.probabilities(values, groups.codes)
+        with unquestioned():
+            chances = rule.probabilities(values, groups.codes)
         found, curves = {}, {}
         for _, key, rows in groups.rows():
             data = labels[rows], weights[rows]

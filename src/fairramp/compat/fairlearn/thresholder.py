@@ -26,6 +26,7 @@ from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError
+from fairramp.rule.decided import unquestioned
 from fairramp.rule.rule import Rule
 from fairramp.rule.unseen import unseen_groups
 
@@ -141,7 +142,8 @@ class InterpolatedThresholder:
             falls = np.array([label in self.flipped for label in codes.labels])
             values = np.where(falls[codes.block(0, n)], 0.0 - values, values)
         self._check_seen(codes)
-        chances = self.rule.probabilities(values, codes)
+        with unquestioned():
+            chances = self.rule.probabilities(values, codes)
         return np.column_stack([1.0 - chances, chances])
 
     def _check_seen(self, codes: Codes) -> None:

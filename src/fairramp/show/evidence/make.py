@@ -28,6 +28,7 @@ from fairramp.measure.audit import audit
 from fairramp.measure.audited import Audit
 from fairramp.measure.impact import Categories, Impact, above_median, categories_of
 from fairramp.rule.class_rule import ClassRule
+from fairramp.rule.decided import unquestioned
 from fairramp.rule.draws import decide
 from fairramp.rule.rule import Rule
 from fairramp.show.describe import certificate_of
@@ -168,9 +169,10 @@ def evidence(
             )
     chances = None
     if rule is not None:
-        chances = rule.probabilities(
-            scores, groups if group_probabilities is None else group_probabilities, strata
-        )
+        with unquestioned():  # the audit has warned
+            chances = rule.probabilities(
+                scores, groups if group_probabilities is None else group_probabilities, strata
+            )
     drawn = None if ids is None or chances is None else decide(chances, ids=ids, key=key).astype(np.float64)
     own_decisions = (sample.positions >= settings.problem.cutoff).astype(np.float64)
     pack = Pack(
