@@ -771,6 +771,16 @@ def test_other_rows_than_scores_are_named_by_their_index_too():
     validation = (FAULTY.p[1000:], FAULTY.g[1000:], FAULTY.y[1000:])
     with pytest.raises(InputError, match=r"`labels` must be 0 or 1, got 3\.0 in row 7"):
         fairramp.frontier(SHUFFLED.p, SHUFFLED.g, labels, validation=validation)
+    series, arrays = (SHUFFLED.p, SHUFFLED.g, SHUFFLED.y), (FAULTY.p.to_numpy(), GROUPS, LABELS)
+    for rows, others in ((arrays, series), (series, arrays)):
+        with pytest.raises(InputError, match="got nan in row 278"):
+            fairramp.frontier(*rows, validation=others)
+
+
+def test_a_row_whose_index_is_missing_is_named_by_both():
+    scores = pd.Series([np.nan, 0.5, 0.2], index=pd.Index([pd.NA, 1, 2], dtype="Int64"))
+    with pytest.raises(InputError, match=r"got nan at position 0 \(index <NA>\)"):
+        fairramp.fit_rule(scores, ["a", "b", "a"])
 
 
 def test_a_missing_score_of_a_list_has_the_remedy_too():

@@ -84,8 +84,8 @@ class _Told(Exception):  # noqa: N818
         self.args = (self.told(),)
 
     def locate(self, row: int, index: Any) -> None:
-        """Name the index of the row that the message is about, unless it equals the row's position."""
-        if index != row:
+        """Name the index of the row that the message is about, unless it is the row's position."""
+        if shown(index) != shown(row):  # pandas.NA cannot be compared
             self.values = self.values | {"index": shown(index)}
             self.rule = self.rule.replace("in row {row}", "at position {row} (index {index})")
             self.args = (self.told(),)

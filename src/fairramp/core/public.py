@@ -2,7 +2,7 @@
 
 An unknown keyword is answered with the name that was probably meant, and the function is named as users call it:
 `Rule.apply()`, even if a base class defines it. A message about a row also gives the row's pandas index, if it
-differs from the row's position.
+differs from the row's position and no other rows are passed for validation.
 """
 
 import inspect
@@ -60,7 +60,8 @@ def _answering(function: _Public, known_as: str) -> _Public:
         try:
             return function(*args, **kwargs)
         except FairrampError as error:
-            _locate(error, (*args, *kwargs.values()))
+            if kwargs.get("validation") is None:  # otherwise, nothing tells which rows are meant
+                _locate(error, (*args, *kwargs.values()))
             raise
         except TypeError as error:
             if told := _miscalled(function, known_as, args, kwargs):
