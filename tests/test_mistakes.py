@@ -712,6 +712,14 @@ def test_every_public_callable_knows_the_name_of_a_misspelled_option(name, funct
             function(*[None] * len(needed), **needed_options, **{f"{option}_": None})
 
 
+def test_every_public_method_is_named_as_users_call_it():
+    for name, method in answering():
+        passes_on = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(method).parameters.values())
+        if "." in name and not passes_on:
+            with pytest.raises(TypeError, match=rf"^{re.escape(name)}\(\) got an unexpected keyword argument"):
+                method(unknown_=None)
+
+
 def test_functions_keep_their_signature_their_documentation_and_can_be_pickled():
     assert list(inspect.signature(fairramp.audit).parameters)[:4] == ["scores", "groups", "labels", "rule"]
     assert list(inspect.signature(fairramp.Rule.decide).parameters)[-1] == "random_state"
