@@ -261,6 +261,12 @@ def test_the_same_rows_in_another_order_raise_with_the_line_that_mends_it(name):
             "{name: column.loc[scores.index] for name, column in groups.items()}",
         ),
         ([ORDERED.group, ORDERED.stratum], "[column.loc[scores.index] for column in groups]"),
+        (
+            {"g": ROWS.group.to_numpy(), "s": ORDERED.stratum},
+            "{'g': groups['g'], 's': groups['s'].loc[scores.index]}",
+        ),
+        ([ROWS.group.to_numpy(), ORDERED.stratum], "[groups[0], groups[1].loc[scores.index]]"),
+        ([ROWS.group.tolist(), ORDERED.stratum], "[groups[0], groups[1].loc[scores.index]]"),
     ],
 )
 def test_the_line_that_mends_several_columns_runs_and_gives_the_right_rule(groups, line):
@@ -276,6 +282,7 @@ def test_the_line_that_mends_several_columns_runs_and_gives_the_right_rule(group
     [
         ({"g": ROWS.group.tolist(), "s": ROWS.stratum}, "groups['s'].index"),
         ([ROWS.group, ROWS.stratum], "groups[0].index"),
+        ([ROWS.group.to_numpy(), ROWS.stratum], "groups[1].index"),
     ],
 )
 def test_the_index_of_several_columns_is_that_of_one_of_them(groups, index):

@@ -1,6 +1,7 @@
 """Errors and warnings consist of argument, constraint, value and remedy, rendered for Python and the CLI."""
 
 import copy
+import os
 import pickle
 import shlex
 import sys
@@ -208,3 +209,9 @@ def test_install_command_of_an_extra_is_for_the_interpreter_that_runs(monkeypatc
     assert (command, last) == ([sys.executable, "-m", "pip", "install"], "fairramp[cli]")
     monkeypatch.setattr(sys, "executable", "/my tools/python")
     assert installing("web") == "'/my tools/python' -m pip install 'fairramp[web]'"
+
+
+def test_install_command_of_an_extra_has_the_quotes_of_windows(monkeypatch):
+    monkeypatch.setattr(os, "name", "nt")
+    monkeypatch.setattr(sys, "executable", r"C:\Program Files\python.exe")
+    assert installing("web") == r'"C:\Program Files\python.exe" -m pip install fairramp[web]'

@@ -712,6 +712,14 @@ def test_every_public_callable_knows_the_name_of_a_misspelled_option(name, funct
             function(*[None] * len(needed), **needed_options, **{f"{option}_": None})
 
 
+def test_every_public_method_is_named_as_users_call_it():
+    for name, method in answering():
+        passes_on = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(method).parameters.values())
+        if "." in name and not passes_on:
+            with pytest.raises(TypeError, match=rf"^{re.escape(name)}\(\) got an unexpected keyword argument"):
+                method(unknown_=None)
+
+
 def test_functions_keep_their_signature_their_documentation_and_can_be_pickled():
     assert list(inspect.signature(fairramp.audit).parameters)[:4] == ["scores", "groups", "labels", "rule"]
     assert list(inspect.signature(fairramp.Rule.decide).parameters)[-1] == "random_state"
@@ -771,6 +779,16 @@ def test_other_rows_than_scores_are_named_by_their_index_too():
     validation = (FAULTY.p[1000:], FAULTY.g[1000:], FAULTY.y[1000:])
     with pytest.raises(InputError, match=r"`labels` must be 0 or 1, got 3\.0 in row 7"):
         fairramp.frontier(SHUFFLED.p, SHUFFLED.g, labels, validation=validation)
+    series, arrays = (SHUFFLED.p, SHUFFLED.g, SHUFFLED.y), (FAULTY.p.to_numpy(), GROUPS, LABELS)
+    for rows, others in ((arrays, series), (series, arrays)):
+        with pytest.raises(InputError, match="got nan in row 278"):
+            fairramp.frontier(*rows, validation=others)
+
+
+def test_a_row_whose_index_is_missing_is_named_by_both():
+    scores = pd.Series([np.nan, 0.5, 0.2], index=pd.Index([pd.NA, 1, 2], dtype="Int64"))
+    with pytest.raises(InputError, match=r"got nan at position 0 \(index <NA>\)"):
+        fairramp.fit_rule(scores, ["a", "b", "a"])
 
 
 def test_a_missing_score_of_a_list_has_the_remedy_too():

@@ -12,6 +12,7 @@ another argument: ``{labels}``, or ``{target_rate:accuracy}`` for an argument wi
 import copyreg
 import os
 import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -84,8 +85,8 @@ class _Told(Exception):  # noqa: N818
         self.args = (self.told(),)
 
     def locate(self, row: int, index: Any) -> None:
-        """Name the index of the row that the message is about, unless it equals the row's position."""
-        if index != row:
+        """Name the index of the row that the message is about, unless it is the row's position."""
+        if shown(index) != shown(row):  # pandas.NA cannot be compared
             self.values = self.values | {"index": shown(index)}
             self.rule = self.rule.replace("in row {row}", "at position {row} (index {index})")
             self.args = (self.told(),)
@@ -185,15 +186,12 @@ def _outside() -> int:
 
 
 def installing(extra: str) -> str:
-    """The command that installs an extra for the interpreter that runs this.
+    """The command that installs an extra for the interpreter that runs this, as the system's shell reads it.
 
     pip takes the fairramp that is installed there, so it works for a clone, too.
-
-    >>> print(installing("cli").partition(" ")[2])
-    -m pip install 'fairramp[cli]'
     """
-    python = sys.executable or "python"
-    return f"{shlex.quote(python) if os.name == 'posix' else python} -m pip install 'fairramp[{extra}]'"
+    command = [sys.executable or "python", "-m", "pip", "install", f"fairramp[{extra}]"]
+    return shlex.join(command) if os.name == "posix" else subprocess.list2cmdline(command)
 
 
 def shown(value: Any) -> str:

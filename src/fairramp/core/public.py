@@ -2,7 +2,7 @@
 
 An unknown keyword is answered with the name that was probably meant, and the function is named as users call it:
 `Rule.apply()`, even if a base class defines it. A message about a row also gives the row's pandas index, if it
-differs from the row's position.
+differs from the row's position and no other rows are passed for validation.
 """
 
 import inspect
@@ -18,7 +18,7 @@ _Public = TypeVar("_Public", bound=Callable[..., Any])
 
 
 def public(called: _Public) -> _Public:
-    """Decorate a function, or a class whose constructor and public methods take options."""
+    """Decorate a function, or the constructor and the public methods of a class."""
     if not isinstance(called, type):
         return _answering(called, called.__name__)
     for name in dir(called):
@@ -27,24 +27,15 @@ def public(called: _Public) -> _Public:
         function = member.__func__ if of_class else member
         if not _is_ours(function) or (name.startswith("_") and name != "__init__"):
             continue
-        if of_class or _takes_several(function):
-            answering = _answering(
-                function, called.__name__ if name == "__init__" else f"{called.__name__}.{name}"
-            )
-            answering.__module__, answering.__qualname__ = called.__module__, f"{called.__qualname__}.{name}"
-            setattr(called, name, classmethod(answering) if of_class else answering)
+        answering = _answering(function, called.__name__ if name == "__init__" else f"{called.__name__}.{name}")
+        answering.__module__, answering.__qualname__ = called.__module__, f"{called.__qualname__}.{name}"
+        setattr(called, name, classmethod(answering) if of_class else answering)
     return called
 
 
 def _is_ours(member: Any) -> bool:
     """Whether a member of a class is a function of this library."""
     return inspect.isfunction(member) and member.__module__.partition(".")[0] == "fairramp"
-
-
-def _takes_several(method: Any) -> bool:
-    """Whether a method takes options or several arguments besides `self`."""
-    code = method.__code__
-    return code.co_kwonlyargcount > 0 or code.co_argcount > 2 or method.__defaults__ is not None
 
 
 def _answering(function: _Public, known_as: str) -> _Public:
@@ -60,7 +51,8 @@ def _answering(function: _Public, known_as: str) -> _Public:
         try:
             return function(*args, **kwargs)
         except FairrampError as error:
-            _locate(error, (*args, *kwargs.values()))
+            if kwargs.get("validation") is None:  # otherwise, nothing tells which rows are meant
+                _locate(error, (*args, *kwargs.values()))
             raise
         except TypeError as error:
             if told := _miscalled(function, known_as, args, kwargs):

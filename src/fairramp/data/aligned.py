@@ -76,21 +76,36 @@ def reordered(name: str, first: str, columns: Mapping[str, Any]) -> str:
 
 
 def _each(name: str, given: Any, method: str) -> str:
-    """Python code that applies a method of pandas to an argument, or to each of its columns.
+    """Python code that applies a method of pandas to an argument, or to each of its columns with an index.
 
     >>> _each("groups", {"sex": [0]}, ".to_numpy()")
-    '{name: column.to_numpy() for name, column in groups.items()}'
+    "{'sex': groups['sex']}"
     """
-    if isinstance(given, Mapping):
-        return f"{{name: column{method} for name, column in {name}.items()}}"
-    if isinstance(given, list | tuple):
-        return f"[column{method} for column in {name}]"
-    # Group probabilities have the index of the columns that they were made of.
-    return f"{name}{method}" if hasattr(given, "loc") else f"{type(given).__name__}(columns{method}, labels)"
+    if not isinstance(given, Mapping | list | tuple):
+        # Group probabilities have the index of the columns that they were made of.
+        return f"{name}{method}" if hasattr(given, "loc") else f"{type(given).__name__}(columns{method}, labels)"
+    is_named, columns = isinstance(given, Mapping), _by_key(given)
+    if all(index_of(column) is not None for column in columns.values()):
+        return (
+            f"{{name: column{method} for name, column in {name}.items()}}"
+            if is_named
+            else f"[column{method} for column in {name}]"
+        )
+    codes = {
+        key: f"{name}[{key!r}]{'' if index_of(column) is None else method}" for key, column in columns.items()
+    }
+    if is_named:
+        return f"{{{', '.join(f'{key!r}: {code}' for key, code in codes.items())}}}"
+    return f"[{', '.join(codes.values())}]"
 
 
 def _index_code(name: str, given: Any) -> str:
     """Python code for the index of an argument."""
-    if isinstance(given, Mapping):
-        return f"{name}[{next(key for key, column in given.items() if index_of(column) is not None)!r}].index"
-    return f"{name}[0].index" if isinstance(given, list | tuple) else f"{name}.index"
+    if not isinstance(given, Mapping | list | tuple):
+        return f"{name}.index"
+    return f"{name}[{next(key for key, one in _by_key(given).items() if index_of(one) is not None)!r}].index"
+
+
+def _by_key(given: Any) -> dict[Any, Any]:
+    """The columns of a mapping or list, by name or place."""
+    return dict(given if isinstance(given, Mapping) else enumerate(given))
