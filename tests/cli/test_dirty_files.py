@@ -472,7 +472,7 @@ def test_a_group_of_the_rule_that_vanished_makes_a_check_undecided(shell, policy
     assert (found["verdict"], found["missing"]) == ("undecided", ["c"])
     before = shell.files()
     told = shell("monitor", "three.json", "d.csv", "--skip-invalid", "--state", "s.json", code=2).stderr
-    assert f"{lost} Nothing was added; correct these groups, or remove their rows from the file." in told
+    assert f"{lost} Nothing was added; correct these rows, or remove them from the file." in told
     assert shell.files() == before
     done = shell("audit", "d.csv", "--rule", "three.json", "--skip-invalid", code=4 if policy == "error" else 0)
     assert f"warning: {lost[0].lower()}{lost[1:]}" in done.stderr
@@ -480,6 +480,19 @@ def test_a_group_of_the_rule_that_vanished_makes_a_check_undecided(shell, policy
     shell.write("d.csv", "".join(line for line in rows(1200, few).splitlines(True) if ",c," not in line))
     shell("check", "three.json", "d.csv")
     shell("monitor", "three.json", "d.csv", "--state", "s.json")
+
+
+def test_a_group_all_of_whose_rows_were_left_out_makes_a_check_undecided(shell):
+    shell.write("d.csv", re.sub(r",[\d.]+,b,", ",,b,", rows()))
+    lost = "Every row of group b of the rule was left out."
+    done = shell("check", "rule.json", "d.csv", "--skip-invalid", code=3)
+    assert f"Check undecided. {lost} " in " ".join(done.stdout.split())
+    before = shell.files()
+    told = shell("monitor", "rule.json", "d.csv", "--skip-invalid", "--state", "s.json", code=2).stderr
+    assert f"{lost} Nothing was added; correct these rows, or remove them from the file." in told
+    assert shell.files() == before
+    done = shell("apply", "rule.json", "d.csv", "-o", "o.csv", "--skip-invalid", code=4)
+    assert "warning: every row of group b of the rule was left out." in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,9 @@ def opened(
                 skipped = Found.of(source, left_out)
                 refuse_if(skipped.n_bad == skipped.n_rows, "No row of {where} can be used", where=source.shown)
                 used = replace(source, query=f"SELECT * FROM ({source.query}) WHERE NOT ({skipped.condition})")
-                job, _ = prepare(used, columns, numbers, **how)
-                job = replace(job, left_out=skipped.left_out())
+                every, (job, _) = job, prepare(used, columns, numbers, **how)
+                emptied = strangers.emptied_groups(every, job, judge)
+                job = replace(job, left_out=skipped.left_out(), emptied=emptied)
             job = replace(job, unknown=unknown)
             if distinct and columns.id is not None:
                 check_distinct(source, columns.id, skipped.condition if left_out else "false")

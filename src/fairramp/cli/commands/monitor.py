@@ -90,7 +90,7 @@ def monitor(
             refuse_if(
                 lost := strangers.lost_groups(job, known),
                 "{lost} Nothing was added",
-                remedy="correct these groups, or remove their rows from the file",
+                remedy="correct these rows, or remove them from the file",
                 lost=lost,
             )
 
