@@ -167,7 +167,7 @@ def test_apply_leaves_rows_out_and_writes_them_with_reasons(shell, target):
     shell.write("d.csv", dirty(BAD))
     done = shell("apply", "rule.json", "d.csv", *DRAW, "-o", target, "--skip-invalid", "--json", code=4)
     rejects = target.replace("o.", "o-rejected.")
-    assert json.loads(done.stdout)["rejected"] == [{"rows": 7, "of": 400, "file": rejects}]
+    assert json.loads(done.stdout)["rejected"] == [{"rows": 7, "undecided": 0, "of": 400, "file": rejects}]
     assert "warning: 7 of 400 rows were left out: --id 'id' is missing in 1 row; --score 'p'" in done.stderr
     assert done.stderr.count(f"See {rejects}.") == 1
     lines = dirty(BAD).splitlines()
@@ -205,7 +205,7 @@ def test_unseen_group_null_keeps_the_rows_without_a_decision(shell, target, draw
     assert said["rows"] == 400
     assert [(row["group"], row["rows"]) for row in said["groups"]] == [("a", 200), ("b", 198)]
     wrong = "is missing in 1 row and is a group not in the fit rows in 1 row"
-    assert f"2 of 400 rows cannot be used: --group 'g' {wrong}." in done.stderr
+    assert f"2 of 400 rows are in the output without a decision: --group 'g' {wrong}." in done.stderr
     found = duckdb.sql(f"SELECT * FROM '{shell.folder}/{target}'").fetchall()
     assert len(found) == 400
     assert [i for i, row in enumerate(found, 2) if row[-1] is None] == [41, 51]
@@ -263,7 +263,7 @@ def test_every_command_can_leave_rows_out(shell, command):
     assert shell.error(*arguments).endswith("To leave out these 2 rows, pass --skip-invalid.")
     assert shell.files() == before
     done = shell(*arguments, "--skip-invalid", "--json", code=4)
-    assert json.loads(done.stdout)["rejected"] == [{"rows": 2, "of": 400, "file": rejects}]
+    assert json.loads(done.stdout)["rejected"] == [{"rows": 2, "undecided": 0, "of": 400, "file": rejects}]
     assert [row["id"] for row in table(shell.read(rejects))] == ["00002", "00006"]
 
 
@@ -679,7 +679,12 @@ def test_apply_says_how_many_rows_got_no_decision(shell):
     done = shell("apply", "rule.json", "d.csv", "-o", "o.csv", *null, "--skip-invalid", code=4)
     said = " ".join(done.stdout.split())
     assert "probability to 398 of 399 rows, and left it empty for groups not in the fit rows." in said
+    assert "1 of 400 rows was left out and 1 is in the output without a decision: --score" in done.stderr
     assert "fewer than 30 rows" not in done.stderr
+    done = shell("apply", "rule.json", "d.csv", "-o", "o.csv", *null, "--skip-invalid", "--json", code=4)
+    assert json.loads(done.stdout)["rejected"] == [
+        {"rows": 2, "undecided": 1, "of": 400, "file": "o-rejected.csv"}
+    ]
 
 
 @pytest.mark.parametrize("cell", ["NA", "<NA>", "nil", "#REF!", "\u200b"])

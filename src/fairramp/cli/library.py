@@ -156,8 +156,10 @@ def opened(
             if rejected and not skipping and unseen == "error":
                 assert rule is not None
                 raise strangers.error(rule, bad, unknown, skipping=skip_invalid, can_null=may_be_empty)
+            kept = bad.n_bad
             if left_out := [fault for fault in bad.faults if unseen != "null" or fault not in rejected]:
                 skipped = Found.of(source, left_out)
+                kept -= skipped.n_bad
                 refuse_if(skipped.n_bad == skipped.n_rows, "No row of {where} can be used", where=source.shown)
                 used = replace(source, query=f"SELECT * FROM ({source.query}) WHERE NOT ({skipped.condition})")
                 every, (job, _) = job, prepare(used, columns, numbers, **how)
@@ -174,7 +176,6 @@ def opened(
             screen.note(f"Read {source.shown}{source.other_sheets}.")
         refuse_if(not job.rows and not may_be_empty, "{where} {has}", where=source.shown, has=source.no_rows)
         if bad.n_bad:
-            kept = unseen == "null" and bool(rejected)
             outputs.hold_rejected(bad, data, output, screen, inputs, kept=kept)
         elif skip_invalid or unseen == "null":
             screen.keep_earlier(outputs.earlier_rejected(source, data, output, screen))

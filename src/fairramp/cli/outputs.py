@@ -209,13 +209,13 @@ def hold_rejected(
     screen: Screen,
     inputs: dict[str, str | None] | None = None,
     *,
-    kept: bool,
+    kept: int,
 ) -> None:
     """Write the rows with faults and the reasons to a file, which appears if the command succeeds.
 
     Its name follows that of the output or of DATA; a second table of the same command gets another. It may
-    replace the file of an earlier run, but no other file and none of the `inputs`. Some rows may be `kept` in the
-    output.
+    replace the file of an earlier run, but no other file and none of the `inputs`. Of its rows, `kept` are
+    also in the output.
     """
     path = _rejected_name(data, output, screen)
     check_output(path, data, inputs, table=True, option="The file of rejected rows")
