@@ -160,6 +160,11 @@ def test_the_file_of_a_folder_is_named(shell):
         )
     assert "empty in line 8 of csv/1.csv;" in shell.error("audit", "csv", *COLUMNS)
     assert "missing in row 7 of parquet/1.parquet;" in shell.error("audit", "parquet", *COLUMNS)
+    (shell.folder / "json").mkdir()
+    for i, score in enumerate(("0.5", "null")):
+        lines = [f'{{"p": {score if j == 6 else 0.5}, "g": "{"ab"[j % 2]}"}}\n' for j in range(60)]
+        shell.write(f"json/{i}.jsonl", "".join(lines))
+    assert "missing in row 7 of json/1.jsonl;" in shell.error("audit", "json", *COLUMNS)
 
 
 @pytest.mark.parametrize("target", ["o.csv", "o.parquet", "o.jsonl", "o.csv.gz"])
