@@ -248,6 +248,17 @@ def test_unseen_values_of_several_columns(shell, mixed):
     assert "first in line 7" in shell.error("apply", "two.json", "new.csv", "-o", "o.csv")
 
 
+def test_a_missing_value_of_several_columns_is_in_the_reason(shell):
+    people = [{"id": i, "p": i % 97 / 100, "g": "FM"[i % 2], "b": i % 3 == 0} for i in range(400)]
+    shell.write("two.jsonl", "".join(f"{json.dumps(row)}\n" for row in people))
+    shell("fit", "two.jsonl", *COLUMNS, "--group", "b", "-o", "two.json", "-q")
+    people[7]["g"] = None
+    shell.write("new.jsonl", "".join(f"{json.dumps(row)}\n" for row in people))
+    shell("apply", "two.json", "new.jsonl", "-o", "o.csv", "--skip-invalid", "-q", code=4)
+    [row] = table(shell.read("o-rejected.csv"))
+    assert row["reason"] == "'g' and 'b' is 'missing / false', a group not in the fit rows"
+
+
 COMMANDS = {
     "audit": (("audit", "d.csv", *LABELED), "d-rejected.csv"),
     "fit": (("fit", "d.csv", *LABELED, "-o", "new.json"), "new-rejected.csv"),

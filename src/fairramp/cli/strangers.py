@@ -74,7 +74,7 @@ def faults(job: Job, rule: Rule | ClassRule, *, slips: bool) -> list[Fault]:
         "is a group not in the fit rows",
         _is_one_of(key, others),
         job.source.find(job.columns.grouped[-1], "--group"),
-        job.keys[0] if len(job.keys) == 1 else f"concat_ws(' / ', {', '.join(texts)})",
+        job.keys[0] if len(texts) == 1 else " || ' / ' || ".join(f"coalesce({t}, 'missing')" for t in texts),
         {},
         missing=" OR ".join(map(is_missing, job.keys)),
         slips=slips,
