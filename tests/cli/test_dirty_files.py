@@ -339,7 +339,7 @@ def test_rejected_rows_never_overwrite_an_input(shell):
     shell.write("data-rejected.csv", dirty({4: "00002,,a,1"}))
     before = shell.read("data-rejected.csv")
     told = shell.error("audit", "data-*.csv", *COLUMNS, "--skip-invalid")
-    assert told == "The file of rejected rows data-rejected.csv would overwrite DATA; choose another file."
+    assert told == "The file of rejected rows data-rejected.csv would overwrite DATA; give DATA another name."
     assert shell.read("data-rejected.csv") == before
     (shell.folder / "d-rejected.csv").mkdir()
     shell.write("d.csv", before)
@@ -570,8 +570,25 @@ def test_rejected_rows_never_replace_the_validation_rows(shell):
     held = shell.write("d-rejected.csv", rows(header="id,p,g,y,reason", line="{id},{p},{g},{y},none"))
     before = shell.read(held)
     told = shell.error("frontier", "d.csv", *LABELED, "--validation", held, "--skip-invalid")
-    assert told == "The file of rejected rows d-rejected.csv would overwrite --validation; choose another file."
+    told_what = "The file of rejected rows d-rejected.csv would overwrite --validation; give"
+    assert told == f"{told_what} --validation another name."
     assert shell.read(held) == before
+
+
+@pytest.mark.parametrize(
+    ("option", "command"),
+    [
+        ("--summary", ("audit", "d.csv", *COLUMNS)),
+        ("--summary", ("check", "rule.json", "d.csv")),
+        ("--state", ("monitor", "rule.json", "d.csv")),
+    ],
+)
+def test_rejected_rows_never_replace_another_output(shell, option, command):
+    shell.write("d.csv", dirty({4: "00002,,a,1"}))
+    before = shell.files()
+    told = shell.error(*command, option, "d-rejected.csv", "--skip-invalid")
+    assert told.endswith(f"d-rejected.csv would overwrite {option}; give {option} another name.")
+    assert shell.files() == before
 
 
 @pytest.mark.parametrize("target", ["o.csv", "o.parquet", "o.jsonl", "o.csv.gz"])

@@ -95,7 +95,7 @@ def opened(
         The output of the command. These rows, with reasons, go to a file that is named after it, or else after
         DATA; it appears if the command succeeds.
     inputs : dict, optional
-        Other tables that the command reads, by option, which that file must not replace.
+        Other files that the command reads or writes, by option, which that file must not replace.
     unseen : {"error", "null", "library"}
         What happens to rows of groups that a rule rejects: an error here, no decision, or left to the library.
     rule : Rule or ClassRule, optional

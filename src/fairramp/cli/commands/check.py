@@ -72,6 +72,7 @@ def check(
         "decimal": decimal,
         "sheet": sheet,
         "skip_invalid": skip_invalid,
+        "inputs": {"--summary": summary},
     }
     outputs.check_summary(summary, data, rule)
     known = naming.load_any_rule(rule, "check")

@@ -74,6 +74,7 @@ def monitor(
         "decimal": decimal,
         "sheet": sheet,
         "skip_invalid": skip_invalid,
+        "inputs": {"--state": state},
     }
     known = naming.load_rule(rule, "monitor")
     texts.check_label(known, label)
