@@ -160,6 +160,11 @@ def test_the_file_of_a_folder_is_named(shell):
         )
     assert "empty in line 8 of csv/1.csv;" in shell.error("audit", "csv", *COLUMNS)
     assert "missing in row 7 of parquet/1.parquet;" in shell.error("audit", "parquet", *COLUMNS)
+    (shell.folder / "json").mkdir()
+    for i, score in enumerate(("0.5", "null")):
+        lines = [f'{{"p": {score if j == 6 else 0.5}, "g": "{"ab"[j % 2]}"}}\n' for j in range(60)]
+        shell.write(f"json/{i}.jsonl", "".join(lines))
+    assert "missing in row 7 of json/1.jsonl;" in shell.error("audit", "json", *COLUMNS)
 
 
 @pytest.mark.parametrize("target", ["o.csv", "o.parquet", "o.jsonl", "o.csv.gz"])
@@ -167,7 +172,7 @@ def test_apply_leaves_rows_out_and_writes_them_with_reasons(shell, target):
     shell.write("d.csv", dirty(BAD))
     done = shell("apply", "rule.json", "d.csv", *DRAW, "-o", target, "--skip-invalid", "--json", code=4)
     rejects = target.replace("o.", "o-rejected.")
-    assert json.loads(done.stdout)["rejected"] == [{"rows": 7, "of": 400, "file": rejects}]
+    assert json.loads(done.stdout)["rejected"] == [{"rows": 7, "undecided": 0, "of": 400, "file": rejects}]
     assert "warning: 7 of 400 rows were left out: --id 'id' is missing in 1 row; --score 'p'" in done.stderr
     assert done.stderr.count(f"See {rejects}.") == 1
     lines = dirty(BAD).splitlines()
@@ -205,7 +210,7 @@ def test_unseen_group_null_keeps_the_rows_without_a_decision(shell, target, draw
     assert said["rows"] == 400
     assert [(row["group"], row["rows"]) for row in said["groups"]] == [("a", 200), ("b", 198)]
     wrong = "is missing in 1 row and is a group not in the fit rows in 1 row"
-    assert f"2 of 400 rows cannot be used: --group 'g' {wrong}." in done.stderr
+    assert f"2 of 400 rows are in the output without a decision: --group 'g' {wrong}." in done.stderr
     found = duckdb.sql(f"SELECT * FROM '{shell.folder}/{target}'").fetchall()
     assert len(found) == 400
     assert [i for i, row in enumerate(found, 2) if row[-1] is None] == [41, 51]
@@ -243,6 +248,17 @@ def test_unseen_values_of_several_columns(shell, mixed):
     assert "first in line 7" in shell.error("apply", "two.json", "new.csv", "-o", "o.csv")
 
 
+def test_a_missing_value_of_several_columns_is_in_the_reason(shell):
+    people = [{"id": i, "p": i % 97 / 100, "g": "FM"[i % 2], "b": i % 3 == 0} for i in range(400)]
+    shell.write("two.jsonl", "".join(f"{json.dumps(row)}\n" for row in people))
+    shell("fit", "two.jsonl", *COLUMNS, "--group", "b", "-o", "two.json", "-q")
+    people[7]["g"] = None
+    shell.write("new.jsonl", "".join(f"{json.dumps(row)}\n" for row in people))
+    shell("apply", "two.json", "new.jsonl", "-o", "o.csv", "--skip-invalid", "-q", code=4)
+    [row] = table(shell.read("o-rejected.csv"))
+    assert row["reason"] == "'g' and 'b' is 'missing / false', a group not in the fit rows"
+
+
 COMMANDS = {
     "audit": (("audit", "d.csv", *LABELED), "d-rejected.csv"),
     "fit": (("fit", "d.csv", *LABELED, "-o", "new.json"), "new-rejected.csv"),
@@ -263,7 +279,7 @@ def test_every_command_can_leave_rows_out(shell, command):
     assert shell.error(*arguments).endswith("To leave out these 2 rows, pass --skip-invalid.")
     assert shell.files() == before
     done = shell(*arguments, "--skip-invalid", "--json", code=4)
-    assert json.loads(done.stdout)["rejected"] == [{"rows": 2, "of": 400, "file": rejects}]
+    assert json.loads(done.stdout)["rejected"] == [{"rows": 2, "undecided": 0, "of": 400, "file": rejects}]
     assert [row["id"] for row in table(shell.read(rejects))] == ["00002", "00006"]
 
 
@@ -323,7 +339,7 @@ def test_rejected_rows_never_overwrite_an_input(shell):
     shell.write("data-rejected.csv", dirty({4: "00002,,a,1"}))
     before = shell.read("data-rejected.csv")
     told = shell.error("audit", "data-*.csv", *COLUMNS, "--skip-invalid")
-    assert told == "The file of rejected rows data-rejected.csv would overwrite DATA; choose another file."
+    assert told == "The file of rejected rows data-rejected.csv would overwrite DATA; give DATA another name."
     assert shell.read("data-rejected.csv") == before
     (shell.folder / "d-rejected.csv").mkdir()
     shell.write("d.csv", before)
@@ -472,7 +488,7 @@ def test_a_group_of_the_rule_that_vanished_makes_a_check_undecided(shell, policy
     assert (found["verdict"], found["missing"]) == ("undecided", ["c"])
     before = shell.files()
     told = shell("monitor", "three.json", "d.csv", "--skip-invalid", "--state", "s.json", code=2).stderr
-    assert f"{lost} Nothing was added; correct these groups, or remove their rows from the file." in told
+    assert f"{lost} Nothing was added; correct these rows, or remove them from the file." in told
     assert shell.files() == before
     done = shell("audit", "d.csv", "--rule", "three.json", "--skip-invalid", code=4 if policy == "error" else 0)
     assert f"warning: {lost[0].lower()}{lost[1:]}" in done.stderr
@@ -480,6 +496,19 @@ def test_a_group_of_the_rule_that_vanished_makes_a_check_undecided(shell, policy
     shell.write("d.csv", "".join(line for line in rows(1200, few).splitlines(True) if ",c," not in line))
     shell("check", "three.json", "d.csv")
     shell("monitor", "three.json", "d.csv", "--state", "s.json")
+
+
+def test_a_group_all_of_whose_rows_were_left_out_makes_a_check_undecided(shell):
+    shell.write("d.csv", re.sub(r",[\d.]+,b,", ",,b,", rows()))
+    lost = "Every row of group b of the rule was left out."
+    done = shell("check", "rule.json", "d.csv", "--skip-invalid", code=3)
+    assert f"Check undecided. {lost} " in " ".join(done.stdout.split())
+    before = shell.files()
+    told = shell("monitor", "rule.json", "d.csv", "--skip-invalid", "--state", "s.json", code=2).stderr
+    assert f"{lost} Nothing was added; correct these rows, or remove them from the file." in told
+    assert shell.files() == before
+    done = shell("apply", "rule.json", "d.csv", "-o", "o.csv", "--skip-invalid", code=4)
+    assert "warning: every row of group b of the rule was left out." in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -541,8 +570,25 @@ def test_rejected_rows_never_replace_the_validation_rows(shell):
     held = shell.write("d-rejected.csv", rows(header="id,p,g,y,reason", line="{id},{p},{g},{y},none"))
     before = shell.read(held)
     told = shell.error("frontier", "d.csv", *LABELED, "--validation", held, "--skip-invalid")
-    assert told == "The file of rejected rows d-rejected.csv would overwrite --validation; choose another file."
+    told_what = "The file of rejected rows d-rejected.csv would overwrite --validation; give"
+    assert told == f"{told_what} --validation another name."
     assert shell.read(held) == before
+
+
+@pytest.mark.parametrize(
+    ("option", "command"),
+    [
+        ("--summary", ("audit", "d.csv", *COLUMNS)),
+        ("--summary", ("check", "rule.json", "d.csv")),
+        ("--state", ("monitor", "rule.json", "d.csv")),
+    ],
+)
+def test_rejected_rows_never_replace_another_output(shell, option, command):
+    shell.write("d.csv", dirty({4: "00002,,a,1"}))
+    before = shell.files()
+    told = shell.error(*command, option, "d-rejected.csv", "--skip-invalid")
+    assert told.endswith(f"d-rejected.csv would overwrite {option}; give {option} another name.")
+    assert shell.files() == before
 
 
 @pytest.mark.parametrize("target", ["o.csv", "o.parquet", "o.jsonl", "o.csv.gz"])
@@ -666,7 +712,12 @@ def test_apply_says_how_many_rows_got_no_decision(shell):
     done = shell("apply", "rule.json", "d.csv", "-o", "o.csv", *null, "--skip-invalid", code=4)
     said = " ".join(done.stdout.split())
     assert "probability to 398 of 399 rows, and left it empty for groups not in the fit rows." in said
+    assert "1 of 400 rows was left out and 1 is in the output without a decision: --score" in done.stderr
     assert "fewer than 30 rows" not in done.stderr
+    done = shell("apply", "rule.json", "d.csv", "-o", "o.csv", *null, "--skip-invalid", "--json", code=4)
+    assert json.loads(done.stdout)["rejected"] == [
+        {"rows": 2, "undecided": 1, "of": 400, "file": "o-rejected.csv"}
+    ]
 
 
 @pytest.mark.parametrize("cell", ["NA", "<NA>", "nil", "#REF!", "\u200b"])

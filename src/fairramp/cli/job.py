@@ -80,6 +80,8 @@ class Job:
         SQL of the true class as text, if there are classes and labels.
     unknown : tuple of (label, int)
         Groups that the rule does not know, with their numbers of rows, which may have been left out.
+    emptied : tuple of label
+        Groups of the rule all of whose rows were left out.
     left_out : str or None
         Which rows were left out and why, in a sentence; None if all are here.
     """
@@ -98,6 +100,7 @@ class Job:
     classes: tuple[Label, ...] = ()
     truth: str | None = None
     unknown: tuple[tuple[Label, int], ...] = ()
+    emptied: tuple[Label, ...] = ()
     left_out: str | None = None
 
     @property

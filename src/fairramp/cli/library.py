@@ -95,7 +95,7 @@ def opened(
         The output of the command. These rows, with reasons, go to a file that is named after it, or else after
         DATA; it appears if the command succeeds.
     inputs : dict, optional
-        Other tables that the command reads, by option, which that file must not replace.
+        Other files that the command reads or writes, by option, which that file must not replace.
     unseen : {"error", "null", "library"}
         What happens to rows of groups that a rule rejects: an error here, no decision, or left to the library.
     rule : Rule or ClassRule, optional
@@ -156,12 +156,15 @@ def opened(
             if rejected and not skipping and unseen == "error":
                 assert rule is not None
                 raise strangers.error(rule, bad, unknown, skipping=skip_invalid, can_null=may_be_empty)
+            kept = bad.n_bad
             if left_out := [fault for fault in bad.faults if unseen != "null" or fault not in rejected]:
                 skipped = Found.of(source, left_out)
+                kept -= skipped.n_bad
                 refuse_if(skipped.n_bad == skipped.n_rows, "No row of {where} can be used", where=source.shown)
                 used = replace(source, query=f"SELECT * FROM ({source.query}) WHERE NOT ({skipped.condition})")
-                job, _ = prepare(used, columns, numbers, **how)
-                job = replace(job, left_out=skipped.left_out())
+                every, (job, _) = job, prepare(used, columns, numbers, **how)
+                emptied = strangers.emptied_groups(every, job, judge)
+                job = replace(job, left_out=skipped.left_out(), emptied=emptied)
             job = replace(job, unknown=unknown)
             if distinct and columns.id is not None:
                 check_distinct(source, columns.id, skipped.condition if left_out else "false")
@@ -173,7 +176,6 @@ def opened(
             screen.note(f"Read {source.shown}{source.other_sheets}.")
         refuse_if(not job.rows and not may_be_empty, "{where} {has}", where=source.shown, has=source.no_rows)
         if bad.n_bad:
-            kept = unseen == "null" and bool(rejected)
             outputs.hold_rejected(bad, data, output, screen, inputs, kept=kept)
         elif skip_invalid or unseen == "null":
             screen.keep_earlier(outputs.earlier_rejected(source, data, output, screen))

@@ -68,11 +68,12 @@ def check_output(
     table: bool = False,
     pictures: bool = False,
     option: str = "-o",
+    remedy: str = "choose another file",
 ) -> None:
     """Reject an output that cannot be written or is one of the inputs, before any work is done.
 
     The ending of a `table` must name its format; with `pictures`, it may also be that of a picture. `option`
-    names the output.
+    names the output; `remedy` says what to do if it is one of the inputs.
     """
     if is_stream(output):
         return
@@ -99,7 +100,8 @@ def check_output(
         refuse_if(
             os.path.realpath(file) == os.path.realpath(output)
             or (os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)),
-            "{option} {output} would overwrite {what}; choose another file",
+            "{option} {output} would overwrite {what}",
+            remedy=remedy,
             option=option,
             output=output,
             what=what,
@@ -209,22 +211,30 @@ def hold_rejected(
     screen: Screen,
     inputs: dict[str, str | None] | None = None,
     *,
-    kept: bool,
+    kept: int,
 ) -> None:
     """Write the rows with faults and the reasons to a file, which appears if the command succeeds.
 
     Its name follows that of the output or of DATA; a second table of the same command gets another. It may
-    replace the file of an earlier run, but no other file and none of the `inputs`. Some rows may be `kept` in the
-    output.
+    replace the file of an earlier run, but no other file and none of the `inputs`, some of which may be outputs.
+    Of its rows, `kept` are also in the output.
     """
     path = _rejected_name(data, output, screen)
-    check_output(path, data, inputs, table=True, option="The file of rejected rows")
+    choose = "" if output is None else ", or choose another -o"
+    check_output(
+        path,
+        data,
+        inputs,
+        table=True,
+        option="The file of rejected rows",
+        remedy="give {what} another name" + choose,
+    )
     refuse_if(
         os.path.isfile(path) and not _has_reasons(found.source, path),
         "{path} would hold the rows that are left out, but it exists and is not such a file of an earlier run; "
         "rename that file{choose}",
         path=path,
-        choose="" if output is None else ", or choose another -o",
+        choose=choose,
     )
     source, columns = found.source, [f"c{i}" for i in range(len(found.source.names))]
     if source.format == "csv" and format_of(path) in ("csv", "tsv"):

@@ -172,12 +172,15 @@ class Screen:
         self._held.enter_context(context)
 
     @contextmanager
-    def rejecting(self, n: int, n_rows: int, path: str, why: str, *, kept: bool) -> Iterator[None]:
-        """Warn, if the context succeeds, that rows could not be used; some are `kept` without a decision."""
-        self.rejected.append({"rows": n, "of": n_rows, "file": path})
+    def rejecting(self, n: int, n_rows: int, path: str, why: str, *, kept: int) -> Iterator[None]:
+        """Warn, if the context succeeds, that rows could not be used; of these, `kept` are in the output."""
+        self.rejected.append({"rows": n, "undecided": kept, "of": n_rows, "file": path})
         yield
-        verb = "cannot be used" if kept else "was left out" if n == 1 else "were left out"
-        self.warn(f"{n:,} of {count(n_rows, 'row')} {verb}: {why}. See {path}.")
+        left_out = n - kept
+        told = [f"{left_out:,} {'was' if left_out == 1 else 'were'} left out"] if left_out else []
+        told += [f"{kept:,} {'is' if kept == 1 else 'are'} in the output without a decision"] if kept else []
+        first, _, rest = " and ".join(told).partition(" ")
+        self.warn(f"{first} of {count(n_rows, 'row')} {rest}: {why}. See {path}.")
 
     def keep_earlier(self, path: str | None) -> None:
         """Remember a file of rejected rows of an earlier run, which stays because no row was left out."""

@@ -26,10 +26,21 @@ _MOST = 3
 
 def unknown_groups(job: Job, rule: Rule | ClassRule | None) -> tuple[tuple[Label, int], ...]:
     """The groups of a job that the rule does not know, with their numbers of rows."""
+    known = set(map(label_key, rule.groups if rule else ()))
+    return tuple(pair for pair in _judged(job, rule) if label_key(pair[0]) not in known)
+
+
+def emptied_groups(before: Job, after: Job, rule: Rule | ClassRule | None) -> tuple[Label, ...]:
+    """The groups of the rule all of whose rows were left out."""
+    there, known = ({label_key(label) for label, _ in _judged(job, rule)} for job in (after, before))
+    return tuple(label for label in (rule.groups if rule else ()) if label_key(label) in known - there)
+
+
+def _judged(job: Job, rule: Rule | ClassRule | None) -> list[tuple[Label, int]]:
+    """The groups of a job with their numbers of rows, if the rule decides by them."""
     if rule is None or job.columns.groups is None or rule.membership == "probabilities":
-        return ()
-    known = set(map(label_key, rule.groups))
-    return tuple(pair for pair in met(job, rule) if label_key(pair[0]) not in known)
+        return []
+    return met(job, rule)
 
 
 def faults(job: Job, rule: Rule | ClassRule, *, slips: bool) -> list[Fault]:
@@ -63,7 +74,7 @@ def faults(job: Job, rule: Rule | ClassRule, *, slips: bool) -> list[Fault]:
         "is a group not in the fit rows",
         _is_one_of(key, others),
         job.source.find(job.columns.grouped[-1], "--group"),
-        job.keys[0] if len(job.keys) == 1 else f"concat_ws(' / ', {', '.join(texts)})",
+        job.keys[0] if len(texts) == 1 else " || ' / ' || ".join(f"coalesce({t}, 'missing')" for t in texts),
         {},
         missing=" OR ".join(map(is_missing, job.keys)),
         slips=slips,
@@ -155,16 +166,25 @@ def error(
 
 def absent_groups(job: Job, rule: Rule | ClassRule) -> str:
     """The groups of the rule without rows, as "group A" or "groups A and B"; empty if there are none."""
+    return _named(_absent(job, rule))
+
+
+def _absent(job: Job, rule: Rule | ClassRule) -> list[Label]:
     there = {label_key(label) for label, _ in met(job, rule)}
-    absent = [show_label(label) for label in rule.groups if label_key(label) not in there]
-    return f"group{'' if len(absent) == 1 else 's'} {joined(absent)}" if absent else ""
+    return [label for label in rule.groups if label_key(label) not in there]
+
+
+def _named(labels: Sequence[Label]) -> str:
+    return f"group{'' if len(labels) == 1 else 's'} {joined(list(map(show_label, labels)))}" if labels else ""
 
 
 def lost_groups(job: Job, rule: Rule | ClassRule | None) -> str:
-    """A sentence on groups of the rule without rows, if other rows have unknown groups; otherwise nothing."""
-    if rule is None or not job.unknown:
-        return ""
-    if not (names := absent_groups(job, rule)):
-        return ""
-    unknown = with_rows(list(job.unknown), _MOST)
-    return f"No row is in {names} of the rule, but other rows are in groups that it does not know: {unknown}."
+    """Sentences on groups of the rule without rows, if these were left out or may have another spelling."""
+    found = [f"Every row of {_named(job.emptied)} of the rule was left out."] if job.emptied else []
+    emptied = set(map(label_key, job.emptied))
+    if rule is not None and job.unknown:
+        respelled = [label for label in _absent(job, rule) if label_key(label) not in emptied]
+        unknown = with_rows(list(job.unknown), _MOST)
+        other = f"other rows are in groups that it does not know: {unknown}"
+        found += [f"No row is in {_named(respelled)} of the rule, but {other}."] if respelled else []
+    return " ".join(found)

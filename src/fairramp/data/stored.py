@@ -27,6 +27,8 @@ from fairramp.errors import FairrampError, refuse, refuse_if, shown
 
 #: Bytes of the longest line in a CSV output: DuckDB's limit for inputs, and room for more columns.
 _LONGEST = 2_100_000
+#: The largest object of JSON.
+_WHOLE = "maximum_object_size=67108864"
 _DIFFERENT = "{path} and {first} have different columns; all files of one table must have the same columns"
 
 
@@ -124,8 +126,8 @@ class Source:
             lines = {row: (self.files[file], "line", line) for row, file, line in found}
         elif self.format == "csv":
             lines = csv_lines(self.files, self.delimiter, cells)
-        elif self.format == "parquet" and len(self.files) > 1:
-            lines = self._parquet_rows(cells)
+        elif len(self.files) > 1:
+            lines = self._rows_of_files(cells)
         else:
             lines = {}
         header = " (not counting the header)" if self.format == "csv" else ""
@@ -138,14 +140,16 @@ class Source:
             for row in cells
         }
 
-    def _parquet_rows(self, rows: Iterable[int]) -> dict[int, tuple[str, str, int]]:
-        """The file of each row, and its number there."""
-        counts = dict(
-            self.connection.execute(
-                f"SELECT file_name, num_rows FROM parquet_file_metadata({file_list(self.files)})"
-            ).fetchall()
+    def _rows_of_files(self, rows: Iterable[int]) -> dict[int, tuple[str, str, int]]:
+        """The file of each row of Parquet or JSON, and its number there."""
+        files = file_list(self.files)
+        counted = (
+            f"file_name, num_rows FROM parquet_file_metadata({files})"
+            if self.format == "parquet"
+            else f"filename, count(*) FROM read_json_objects({files}, {_WHOLE}, filename=true) GROUP BY ALL"
         )
-        starts = [0, *accumulate(counts[file] for file in self.files)]
+        counts = dict(self.connection.execute(f"SELECT {counted}").fetchall())
+        starts = [0, *accumulate(counts.get(file, 0) for file in self.files)]
         places = {row: bisect_left(starts, row) - 1 for row in rows}
         return {row: (self.files[i], "row", row - starts[i]) for row, i in places.items()}
 
@@ -242,7 +246,7 @@ def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, ki
     # Types are detected from all rows: those of the first rows may be wrong for later ones.
     options = (
         f"{file_list(paths)}, format='{'newline_delimited' if kind == 'jsonl' else 'auto'}', sample_size=-1, "
-        "maximum_object_size=67108864"
+        f"{_WHOLE}"
     )
     reader = f"read_parquet({file_list(paths)})" if kind == "parquet" else f"read_json({options})"
     try:

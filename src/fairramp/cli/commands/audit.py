@@ -116,6 +116,7 @@ def audit(
         "decimal": decimal,
         "sheet": sheet,
         "skip_invalid": skip_invalid,
+        "inputs": {"--summary": summary},
     }
     gates = check_gates(
         fail_above=fail_above,

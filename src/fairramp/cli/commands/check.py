@@ -52,8 +52,9 @@ def check(
     """Check once, on new rows, whether the gap exceeds the rule's estimated limit.
 
     The exit code is 1 if it does, and 0 if it does not or if this cannot be decided from these rows. It is 3 if a
-    group of the rule has no rows while other rows have unknown groups, as after a change of spelling. --label is
-    needed only for a rule that makes error rates equal. To check after every batch, use fairramp monitor.
+    group of the rule has no rows while other rows have unknown groups, as after a change of spelling, or if all
+    its rows were left out. --label is needed only for a rule that makes error rates equal. To check after every
+    batch, use fairramp monitor.
 
     For example:
 
@@ -71,6 +72,7 @@ def check(
         "decimal": decimal,
         "sheet": sheet,
         "skip_invalid": skip_invalid,
+        "inputs": {"--summary": summary},
     }
     outputs.check_summary(summary, data, rule)
     known = naming.load_any_rule(rule, "check")

@@ -74,6 +74,7 @@ def monitor(
         "decimal": decimal,
         "sheet": sheet,
         "skip_invalid": skip_invalid,
+        "inputs": {"--state": state},
     }
     known = naming.load_rule(rule, "monitor")
     texts.check_label(known, label)
@@ -90,7 +91,7 @@ def monitor(
             refuse_if(
                 lost := strangers.lost_groups(job, known),
                 "{lost} Nothing was added",
-                remedy="correct these groups, or remove their rows from the file",
+                remedy="correct these rows, or remove them from the file",
                 lost=lost,
             )
 
