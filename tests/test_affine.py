@@ -343,6 +343,18 @@ def test_moments_suffice_and_passes_are_counted(seed):
     np.testing.assert_allclose(dual.shifts, instance.solve().shifts, rtol=0, atol=1e-9)
 
 
+def test_moments_suffice_to_notice_equal_columns():
+    rng = np.random.default_rng(0)
+    z = soft(rng, 200, 3)
+    x = np.clip(rng.random(200) + z @ [0.0, 0.1, 0.3], 0, 1)
+    halves = np.c_[z[:, :1] / 2, z[:, :1] / 2, z[:, 1:]]
+    problem = Problem(Gap(0.02), Optimal(), cutoff=0.5, ramp_width=0.05, offset=0.5)
+    instance = Instance(x, halves, None, [slice(0, 4)], problem)
+    found = solve_affine(OnlyMoments(instance.moments), instance.blocks, problem)
+    assert found.undetermined == 1
+    np.testing.assert_allclose(found.shifts, instance.solve().shifts, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_start_changes_nothing_but_the_passes(seed):
     instance = random_instance(seed)

@@ -346,6 +346,28 @@ def test_ramps_lose_nothing_on_concave_curves(seed):
     assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
 
 
+def with_corners(curves, **settings):
+    """Groups whose curves, from (0, 0) to (1, 1), have the given corners, one or two each."""
+    parts = []
+    for k, corners in enumerate(curves):
+        weights = np.diff([(0, 0), *corners, (1, 1)], axis=0)
+        z = np.array([0.9, 0.8, 0.1])[: len(weights)]
+        for label in (0, 1):
+            parts.append((z, np.full(len(z), k), np.full(len(z), label), weights[:, label]))
+    scores, groups, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Case(scores, groups, labels, weights, scores, None, settings)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_three_curves_without_a_common_crossing_meet_where_it_costs_least(order):
+    # Between corners: the first curve is steep, the last is below the crossing of the other two.
+    curves = [[(0.7, 0.91)], [(0.15, 0.285), (0.9, 0.96)], [(0.1, 0.1675), (0.8, 0.9375)]]
+    case = with_corners([curves[k] for k in order], max_gap=0.0, ramp_width=0.0, costs=(12, 10))
+    h = case.probabilities(case.fit())
+    assert max(case.gaps(h)) <= 1e-9
+    assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_larger_gap_is_never_worse(seed):
     case, values = drawn(seed), []
