@@ -12,6 +12,8 @@ from scipy.optimize import linprog
 
 import fairramp
 from fairramp import InputError, UnsupportedError
+from fairramp.fit.criteria.odds import _wider
+from fairramp.fit.roc import Rates, Roc
 from samples import quiet_fit
 
 #: Cases of the quick test, and of the slow one.
@@ -366,6 +368,33 @@ def test_three_curves_without_a_common_crossing_meet_where_it_costs_least(order)
     h = case.probabilities(case.fit())
     assert max(case.gaps(h)) <= 1e-9
     assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
+
+
+def rate(scores, weights, foot, width):
+    return float(weights @ np.clip((scores - foot) / width, 0, 1) / weights.sum())
+
+
+@pytest.mark.parametrize("seed", [2236, 2760, 3011, 3567, 4247])  # several widths have the same rates
+def test_the_first_ramp_with_the_wanted_rates_is_found(seed):
+    rng = np.random.default_rng(seed)
+    scores = [np.sort(rng.random(n)) for n in rng.integers(2, 8, 2)]
+    if rng.random() < 0.3:
+        scores = [np.unique(z.round(1)) for z in scores]
+    rows = [(z, rng.uniform(0.1, 3, len(z))) for z in scores]
+    narrowest = float(rng.choice([0.01, 0.1, 0.5, 2, 5]))
+    roc = Roc(*itertools.starmap(Rates, rows), narrowest)
+    x = float(rng.uniform(0.05, 0.9))
+    top, best = roc.reached(x)
+    y = float(rng.uniform(x, top))
+    foot, width, reached = _wider(roc, x, y, max(best, narrowest))
+    assert [rate(*part, foot, width) for part in rows] == pytest.approx([x, y], abs=1e-11)
+    assert reached == pytest.approx(y, abs=1e-11)
+    for narrower in np.geomspace(max(best, narrowest), width, 100)[:-1]:
+        low, high = -narrower, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if rate(*rows[0], middle, narrower) > x else (low, middle)
+        assert rate(*rows[1], high, narrower) > y
 
 
 @pytest.mark.parametrize("seed", range(12))
