@@ -198,6 +198,16 @@ def test_the_order_of_rows_and_columns_does_not_matter(seed):
     np.testing.assert_allclose(other.chances(other.solve()), h[rows], rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(170, 180))
+def test_the_unit_of_positions_does_not_matter(seed):
+    instance, unit = random_instance(seed), 2.0**20
+    p = instance.problem
+    problem = replace(p, cutoff=p.cutoff * unit, ramp_width=p.ramp_width * unit)
+    other = replace(instance, positions=instance.positions * unit, problem=problem)
+    h, found = (one.chances(one.solve()) for one in (instance, other))
+    np.testing.assert_allclose(found, h, rtol=0, atol=1e-9)
+
+
 BANDS = [Gap(0.0), Gap(0.03), Gap(1.0), Ratio(0.0), Ratio(0.8), Ratio(1.0)]
 LEVELS = [Optimal(), Fixed(0.3), Budget(0.3)]
 
@@ -244,6 +254,63 @@ def test_hard_cases_converge(case, level: Level, band: Band):
     dual = instance.solve()
     assert instance.misses(instance.chances(dual)) <= 1e-9
     assert dual.passes <= 200
+
+
+def rough_instance(seed: int) -> Instance:
+    """Narrow ramps, ties, small groups, and weights that differ by up to eight orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    n, kind = int(rng.choice([20, 60, 200, 1000])), rng.integers(4)
+    if kind == 0:
+        z = soft(rng, n, int(rng.integers(2, 12)))
+        sizes = [z.shape[1]]
+    else:
+        sizes = [int(k) for k in rng.integers(2, 9, int(rng.integers(1, 4)))]
+        codes = [np.r_[np.arange(k), rng.choice(k, n - k, p=rng.dirichlet(np.full(k, 0.5)))] for k in sizes]
+        z = np.hstack([one_hot(c, k) for c, k in zip(codes, sizes, strict=True)])
+    ends = np.cumsum([0, *sizes])
+    x = np.clip(rng.beta(*rng.uniform(0.3, 4, 2), n) + z @ rng.normal(0, 0.2, z.shape[1]), 0, 1)
+    if rng.random() < 0.4:
+        x = x.round(int(rng.integers(1, 4)))
+    weights = [None, rng.integers(1, 6, n).astype(float), 10 ** rng.uniform(-4, 4, n)][rng.integers(3)]
+    gap, ratio = float(10 ** rng.uniform(-4, -0.5)), float(rng.choice([0.0, 0.5, 0.8, 0.99]))
+    band = [Gap(0.0), Gap(gap), Ratio(ratio), Ratio(1.0)][rng.integers(4)]
+    rate, budget = float(rng.choice([0.01, 0.3, 0.5, 0.99])), float(rng.choice([0.02, 0.3, 0.98]))
+    problem = Problem(
+        band=band,
+        level=[Optimal(), Fixed(rate), Budget(budget)][rng.integers(3)],
+        cutoff=float(rng.choice([0.5, 0.2, 0.8, 0.0, 1.0])),
+        ramp_width=float(rng.choice([1e-6, 1e-5, 1e-4, 1e-3, 0.01])),
+        offset=float(rng.choice([0.0, 0.5])),
+    )
+    return Instance(x, z, weights, [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)], problem)
+
+
+#: Passes that suffice: for most instances, and for those that need ever narrower ramps.
+FEW, MANY = 200, 1000
+
+
+@pytest.mark.parametrize(
+    ("seed", "most"),
+    [*((seed, FEW) for seed in (115, 146, 208, 226, 303, 362)), *((seed, MANY) for seed in (101, 147, 385))],
+)
+def test_rough_instances_converge(seed, most):
+    instance = rough_instance(seed)
+    dual = instance.solve()
+    assert instance.misses(instance.chances(dual)) <= 1e-9
+    assert dual.passes <= most
+
+
+@pytest.mark.parametrize("edge", [-0.1, 0.1])
+@pytest.mark.parametrize("target", [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
+def test_a_group_at_an_edge_of_the_band_keeps_its_threshold(target, edge):
+    selected = [round(20 * (target + edge)), round(20 * (0.5 + 4.5 * edge))]
+    x = np.concatenate([np.r_[np.linspace(0.01, 0.45, 20 - m), np.linspace(0.55, 0.99, m)] for m in selected])
+    problem = Problem(Gap(0.2), Fixed(target), cutoff=0.5, ramp_width=0.05, offset=0.5)
+    instance = Instance(x, one_hot(np.repeat([0, 1], 20), 2), None, [slice(0, 2)], problem)
+    dual = instance.solve()
+    assert dual.shifts[0] == pytest.approx(0, abs=1e-12)
+    assert abs(dual.shifts[1]) > 0.01
+    assert instance.misses(instance.chances(dual)) <= 1e-12
 
 
 @pytest.mark.parametrize("band", BANDS, ids=str)
@@ -341,6 +408,18 @@ def test_moments_suffice_and_passes_are_counted(seed):
     dual = solve_affine(bare, instance.blocks, instance.problem)
     assert dual.passes == bare.passes
     np.testing.assert_allclose(dual.shifts, instance.solve().shifts, rtol=0, atol=1e-9)
+
+
+def test_moments_suffice_to_notice_equal_columns():
+    rng = np.random.default_rng(0)
+    z = soft(rng, 200, 3)
+    x = np.clip(rng.random(200) + z @ [0.0, 0.1, 0.3], 0, 1)
+    halves = np.c_[z[:, :1] / 2, z[:, :1] / 2, z[:, 1:]]
+    problem = Problem(Gap(0.02), Optimal(), cutoff=0.5, ramp_width=0.05, offset=0.5)
+    instance = Instance(x, halves, None, [slice(0, 4)], problem)
+    found = solve_affine(OnlyMoments(instance.moments), instance.blocks, problem)
+    assert found.undetermined == 1
+    np.testing.assert_allclose(found.shifts, instance.solve().shifts, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 
 import fairramp
 from fairramp import InputError, UnsupportedError
-from fairramp.fit.roc import Envelope, Path
+from fairramp.fit.criteria.odds import _wider
+from fairramp.fit.roc import Envelope, Path, Rates, Roc
 from samples import quiet_fit
 
 #: Cases of the quick test, and of the slow one.
@@ -362,6 +363,55 @@ def test_with_many_groups_and_a_gap_the_best_square_is_found(seed, max_gap):
     h = case.probabilities(case.fit())
     assert max(case.gaps(h)) <= max_gap + 1e-9
     assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
+
+
+def with_corners(curves, **settings):
+    """Groups whose curves, from (0, 0) to (1, 1), have the given corners, one or two each."""
+    parts = []
+    for k, corners in enumerate(curves):
+        weights = np.diff([(0, 0), *corners, (1, 1)], axis=0)
+        z = np.array([0.9, 0.8, 0.1])[: len(weights)]
+        for label in (0, 1):
+            parts.append((z, np.full(len(z), k), np.full(len(z), label), weights[:, label]))
+    scores, groups, labels, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Case(scores, groups, labels, weights, scores, None, settings)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_three_curves_without_a_common_crossing_meet_where_it_costs_least(order):
+    # Between corners: the first curve is steep, the last is below the crossing of the other two.
+    curves = [[(0.7, 0.91)], [(0.15, 0.285), (0.9, 0.96)], [(0.1, 0.1675), (0.8, 0.9375)]]
+    case = with_corners([curves[k] for k in order], max_gap=0.0, ramp_width=0.0, costs=(12, 10))
+    h = case.probabilities(case.fit())
+    assert max(case.gaps(h)) <= 1e-9
+    assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
+
+
+def rate(scores, weights, foot, width):
+    return float(weights @ np.clip((scores - foot) / width, 0, 1) / weights.sum())
+
+
+@pytest.mark.parametrize("seed", [2236, 2760, 3011, 3567, 4247])  # several widths have the same rates
+def test_the_first_ramp_with_the_wanted_rates_is_found(seed):
+    rng = np.random.default_rng(seed)
+    scores = [np.sort(rng.random(n)) for n in rng.integers(2, 8, 2)]
+    if rng.random() < 0.3:
+        scores = [np.unique(z.round(1)) for z in scores]
+    rows = [(z, rng.uniform(0.1, 3, len(z))) for z in scores]
+    narrowest = float(rng.choice([0.01, 0.1, 0.5, 2, 5]))
+    roc = Roc(*itertools.starmap(Rates, rows), narrowest)
+    x = float(rng.uniform(0.05, 0.9))
+    top, best = roc.reached(x)
+    y = float(rng.uniform(x, top))
+    foot, width, reached = _wider(roc, x, y, max(best, narrowest))
+    assert [rate(*part, foot, width) for part in rows] == pytest.approx([x, y], abs=1e-11)
+    assert reached == pytest.approx(y, abs=1e-11)
+    for narrower in np.geomspace(max(best, narrowest), width, 100)[:-1]:
+        low, high = -narrower, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if rate(*rows[0], middle, narrower) > x else (low, middle)
+        assert rate(*rows[1], high, narrower) > y
 
 
 @pytest.mark.parametrize("seed", range(12))

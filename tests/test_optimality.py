@@ -176,6 +176,20 @@ def test_best_target_is_accurate_to_the_last_digits(width, monkeypatch):
     np.testing.assert_allclose(binned, exact, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("band", [{"max_gap": 0}, {"max_gap": 0.05}, {"min_ratio": 0.8}], ids=str)
+def test_thresholds_of_narrow_ramps_balance_to_the_last_digits(band, seed):
+    # In units of the edge that a group is on: the lower edge of a ratio moves `min_ratio` times as far.
+    rng = np.random.default_rng(seed)
+    groups, weights = rng.integers(0, 3, 20000), rng.lognormal(0, 1, 20000)
+    scores = np.clip(0.9 + 0.05 * rng.standard_normal(20000) + 0.02 * groups, 0, 1)
+    rule = fairramp.fit_rule(scores, groups, ramp_width=1e-4, cutoff=0.9, sample_weight=weights, **band)
+    moved = np.array(rule.thresholds) - 0.9
+    slopes = np.where(moved > 0, 1, band.get("min_ratio", 1))
+    assert np.ptp(moved) > 0.001
+    assert abs(np.bincount(groups, weights) / weights.sum() @ (slopes * moved)) <= 2 * np.spacing(0.9)
+
+
 @pytest.mark.parametrize("error", [0.0, 1e-6, -1e-6, 0.1])
 @pytest.mark.parametrize(("cutoff", "offset"), [(0.42, 0.0), (0.6, 1.0)])
 def test_light_group_is_not_moved_needlessly(cutoff, offset, error):
