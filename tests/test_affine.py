@@ -291,7 +291,7 @@ FEW, MANY = 200, 1000
 
 @pytest.mark.parametrize(
     ("seed", "most"),
-    [*((seed, FEW) for seed in (115, 146, 208, 226, 303, 362)), *((seed, MANY) for seed in (101, 147, 385))],
+    [*((seed, FEW) for seed in (115, 146, 208, 226, 303, 362)), *((seed, MANY) for seed in (124, 147, 385))],
 )
 def test_rough_instances_converge(seed, most):
     instance = rough_instance(seed)

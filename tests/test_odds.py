@@ -423,6 +423,22 @@ def test_a_larger_gap_is_never_worse(seed):
     assert np.all(np.diff(values) >= -1e-8)
 
 
+@pytest.mark.parametrize("seed", [169, 194, 314])
+def test_a_larger_gap_is_never_worse_if_a_few_rows_have_most_of_the_weight(seed):
+    rng = np.random.default_rng(seed)
+    z, groups, weights = np.sort(rng.random((3, 60)), axis=1).ravel(), np.repeat(range(3), 60), np.ones(180)
+    labels = (rng.random(180) < z ** (1 + groups)).astype(int)
+    few = rng.choice(180, 12, replace=False)
+    labels[few], weights[few] = 1, rng.uniform(5, 30, 12)
+    case, values = Case(z, groups, labels, weights, z, None, {"ramp_width": 0.0, "costs": (5, 1)}), []
+    for gap in (0.0, 0.001, 0.003, 0.01, 0.03):
+        case.settings["max_gap"] = gap
+        h = case.probabilities(case.fit())
+        assert max(case.gaps(h)) <= gap + 1e-9
+        values.append(case.value(h))
+    assert np.all(np.diff(values) >= -1e-8)
+
+
 def test_a_gap_of_one_takes_the_best_ramp_of_each_group():
     for seed in range(12):
         case = drawn(seed)
