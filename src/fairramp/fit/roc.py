@@ -174,7 +174,9 @@ class Roc:
             corners = self._corners()
             # A somewhat wider ramp passes over the many small dents.
             for width in np.geomspace(max(2 * least, 1e-3 * np.ptp(z)), max(4 * least, 0.5 * np.ptp(z)), _MORE):
-                feet = np.linspace(z[-1], z[0] - width, _VERTICES)
+                feet = np.unique(np.concatenate([z, z - width]))[::-1]  # between these, rates are straight
+                if len(feet) > _VERTICES:
+                    feet = np.linspace(z[-1], z[0] - width, _VERTICES)
                 paths.append(self._along(feet, np.full(len(feet), width)))
         few = z if len(z) <= _VERTICES else z[np.linspace(0, len(z) - 1, _VERTICES).astype(np.intp)]
         for score in corners.tolist():
