@@ -242,6 +242,7 @@ def test_every_classifier_is_equalized_at_little_cost(classifier):
     assert set(model.predict(NEW_X, sensitive_features=NEW_SEX)) == {0, 1}
 
 
+@pytest.mark.filterwarnings("ignore:All scores are 1")
 def test_probabilities_above_1_raise_unless_caused_by_rounding():
     class Off(Spy):
         def predict_proba(self, X):

@@ -400,7 +400,7 @@ def test_missing_labels_raise_if_needed(target):
         ([0, float("nan")], "`labels` must be 0 or 1, got nan in row 1."),
         ([0, 1, 1], "`labels` has 3 rows but `scores` has 2; the lengths must match."),
         ([[0, 1]], "`labels` must be one column, got shape (1, 2); pass 1 for"),
-        (["no", "yes"], "`labels` must be numbers, got text; pass 1 for"),
+        (["no", "yes"], "`labels` must be numbers, got text; if 'no' is the favorable class and not 'yes'"),
         (
             0.05,
             "`labels` must be one column of 0 and 1, got 0.05; pass settings by name, such as max_gap=0.05.",

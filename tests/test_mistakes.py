@@ -153,7 +153,7 @@ def test_a_stream_of_a_few_rows_asks_nothing():
 
 
 def test_a_stream_of_equal_scores_says_so():
-    stream = fairramp.StreamingFit(target_rate=0.3).partial_fit([0.5] * 20, ["a", "b"] * 10)
+    stream = fairramp.StreamingFit(target_rate=0.3).partial_fit([0.5] * 60, ["a", "b"] * 30)
     assert told(stream.rule)[1] == ["All scores are 0.5. Pass scores that tell people apart."]
 
 

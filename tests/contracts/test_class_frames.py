@@ -367,7 +367,7 @@ def test_new_columns_must_have_new_names(engine):
     rows = some_rows(60, labels=("f", "m"))
     frame = table(engine, rows | {"probability_mid": rows["p_mid"]})
     rule = fairramp.fit_frame(frame, class_score=SCORES, group="sex")
-    with pytest.raises(InputError, match="already has a column 'probability_mid'; pass `prefix`"):
+    with pytest.raises(InputError, match="already has a column 'probability_mid'; pass a prefix"):
         rule.apply(frame)
     assert "fair_probability_mid" in columns_of(rule.apply(frame, prefix="fair_"))
 

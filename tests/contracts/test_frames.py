@@ -728,7 +728,7 @@ def test_non_table_raises(frame):
         ({"group": ["g", "who"]}, r"`group` must name 1 column, as in the fit, got \['g', 'who'\]"),
         ({"strata": "who"}, "does not use `strata`"),
         ({"prefix": 3}, "`prefix` must be a string"),
-        ({"prefix": "my_"}, "already has a column 'my_probability'; pass `prefix`"),
+        ({"prefix": "my_"}, "already has a column 'my_probability'; pass a prefix"),
     ],
 )
 def test_bad_apply_arguments_raise(engine, settings, message):

@@ -254,7 +254,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
             RULE,
             "duckdb",
             {"table": "t", "score": "probability"},
-            "already has a column 'probability'; pass `prefix`",
+            "already has a column 'probability'; pass a prefix",
         ),
         (
             RULE,
