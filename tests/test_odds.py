@@ -423,12 +423,14 @@ def test_a_larger_gap_is_never_worse(seed):
     assert np.all(np.diff(values) >= -1e-8)
 
 
-@pytest.mark.parametrize("seed", [36, 169, 194, 220, 291, 314, 494])
-def test_a_larger_gap_is_never_worse_if_a_few_rows_have_most_of_the_weight(seed):
+@pytest.mark.parametrize(
+    ("seed", "n"), [*((seed, 60) for seed in (36, 169, 194, 220, 291, 314, 494)), (1, 300), (3, 300)]
+)
+def test_a_larger_gap_is_never_worse_if_a_few_rows_have_most_of_the_weight(seed, n):
     rng = np.random.default_rng(seed)
-    z, groups, weights = np.sort(rng.random((3, 60)), axis=1).ravel(), np.repeat(range(3), 60), np.ones(180)
-    labels = (rng.random(180) < z ** (1 + groups)).astype(int)
-    few = rng.choice(180, 12, replace=False)
+    z, groups, weights = np.sort(rng.random((3, n)), axis=1).ravel(), np.repeat(range(3), n), np.ones(3 * n)
+    labels = (rng.random(3 * n) < z ** (1 + groups)).astype(int)
+    few = rng.choice(3 * n, 12, replace=False)
     labels[few], weights[few] = 1, rng.uniform(5, 30, 12)
     case, values = Case(z, groups, labels, weights, z, None, {"ramp_width": 0.0, "costs": (5, 1)}), []
     for gap in (0.0, 0.001, 0.003, 0.01, 0.03):
