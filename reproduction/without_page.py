@@ -144,7 +144,7 @@ def section(results: Results) -> str:
         f"gradient-boosted one, at {told('boosting', 'race', 'accuracy')}%; and {told('aware', 'race', 'gap')} "
         f"points if race is known, at {told('aware', 'race', 'accuracy')}%. Two of the races each have "
         "about 1% of the rows, that is, fewer than 100 test rows, so gaps by race are uncertain.",
-        "An uninformative group model does not help. Measured by its own probabilities, the gap between "
+        "An uninformative group model does not help. Measured by the model's own probabilities, the gap between "
         f"women and men is {told('bad', 'sex', 'expected_gap')} points on test rows, but measured by true sex, "
         f"it stays at {told('bad', 'sex', 'gap')} points. Only the true groups show this.",
         _compared(results),
