@@ -158,8 +158,8 @@ def test_everything_else_that_several_classes_lack_is_refused():
 @pytest.mark.parametrize(
     ("scores", "remedy"),
     [
-        (np.full((6, 3), 1 / 3), r"predict_proba\(X\)\[:, 1\], or use fairramp\.fit_class_rule"),
-        (np.full((6, 2), 0.5), r"predict_proba\(X\)\[:, 1\]\.$"),
+        (np.full((6, 3), 1 / 3), r"predict_proba\(X\)\[:, i\], where .*, or use fairramp\.fit_class_rule"),
+        (np.full((6, 2), 0.5), r"predict_proba\(X\)\[:, i\], where .* favorable class\.$"),
     ],
     ids=["three", "two"],
 )
