@@ -5,7 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+pytest.importorskip("torch", reason="the vision half needs torch: make test-vision")
+pytest.importorskip("skimage", reason="the vision half needs scikit-image: make test-vision")
+
 from PIL import Image
 from reproduction.vision import backbones
 from reproduction.vision.backbones import PACKAGED, Backbone, load
