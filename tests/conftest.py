@@ -23,6 +23,7 @@ settings.load_profile("default")
 
 OPTIONAL = (
     *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "jsonschema", "markdown_it"),
+    "keras",
     "mlflow",
     *(
         "onnx",
