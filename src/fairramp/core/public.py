@@ -54,24 +54,25 @@ def _answering(function: _Public, known_as: str) -> _Public:
             if kwargs.get("validation") is None:  # otherwise, nothing tells which rows are meant
                 _locate(error, (*args, *kwargs.values()))
             raise
-        except TypeError as error:
+        except TypeError:
             if told := _miscalled(function, known_as, args, kwargs):
                 raise TypeError(told) from None
-            raise error
+            raise
 
     return answering  # type: ignore[return-value]
 
 
 def _miscalled(function: Any, known_as: str, args: Any, kwargs: Any) -> str | None:
     """What is wrong with a call that Python refuses: too many arguments by position, or missing ones."""
+    signature = inspect.signature(function)
     try:
-        inspect.signature(function).bind(*args, **kwargs)
+        signature.bind(*args, **kwargs)
         return None  # the error is about something else
     except TypeError:
         pass
-    options = [one for one in inspect.signature(function).parameters.values() if one.name not in ("self", "cls")]
+    options = [one for one in signature.parameters.values() if one.name not in ("self", "cls")]
     by_place = [one.name for one in options if one.kind is one.POSITIONAL_OR_KEYWORD]
-    n = len(args) - (len(options) < len(inspect.signature(function).parameters))
+    n = len(args) - (len(options) < len(signature.parameters))
     if n > len(by_place):
         by_name = [one.name for one in options if one.kind is one.KEYWORD_ONLY]
         taken = f"takes {', '.join(by_place)} by position" if by_place else "takes no argument by position"
